@@ -1,0 +1,107 @@
+"""Every check of the project, each a session: ``nox`` runs them all, ``nox -s tests`` one of them, ``nox -l`` lists them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import nox
+
+SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
+
+nox.needs_version = ">=2024.10.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.sessions = ["lint", "types", "imports", "tests", "contract", "docs", "demo"]
+nox.options.reuse_existing_virtualenvs = True
+os.environ.setdefault("UV_PYTHON_DOWNLOADS", "never")
+
+
+def _runs(command: str, version: str) -> bool:
+    """Whether `command` starts and is Python `version`: a version manager's shim may be there without a Python."""
+    found = shutil.which(command)
+    if found is None:
+        return False
+    asked = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+    return asked.returncode == 0 and asked.stdout.startswith(f"Python {version}.")
+
+
+def _add_pyenv_to_path() -> None:
+    """Put pyenv's Pythons on PATH, so that each is found under its own name."""
+    versions = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
+    folders = [str(path) for version in SUPPORTED for path in sorted(versions.glob(f"{version}.*/bin"))]
+    os.environ["PATH"] = os.pathsep.join([*folders, os.environ["PATH"]])
+
+
+_add_pyenv_to_path()
+PYTHONS = [version for version in SUPPORTED if _runs(f"python{version}", version)]
+MAIN = "3.11" if "3.11" in PYTHONS else PYTHONS[0]
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """Unit tests: no sockets, no sleeping, seconds."""
+    session.install("-e", ".[dev]")
+    session.run("pytest", "tests/unit", *session.posargs)
+
+
+@nox.session(python=MAIN)
+def contract(session: nox.Session) -> None:
+    """Unit and contract tests with coverage: the real SDK against the local service over HTTP."""
+    session.install("-e", ".[dev]")
+    session.run("coverage", "erase")
+    session.run("pytest", "tests", "--cov", "--cov-report=", *session.posargs)
+    session.run("coverage", "report", "--skip-covered")
+    client_half = "azbatch_core/specs/*,azbatch_core/plan/*,azbatch_core/service/*"
+    session.run("coverage", "report", f"--include={client_half}", "--fail-under=95", "--format=total")
+
+
+@nox.session(python=MAIN)
+def lint(session: nox.Session) -> None:
+    """Ruff's rules and format."""
+    session.install("ruff")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+
+
+@nox.session(python=MAIN)
+def types(session: nox.Session) -> None:
+    """Mypy, strict, on the packages and on the tests of the public API."""
+    session.install("-e", ".[dev]")
+    session.run("mypy")
+    session.run("mypy", "tests/typing")
+
+
+@nox.session(python=MAIN)
+def imports(session: nox.Session) -> None:
+    """The arrows between the packages, and what an import may cost in modules."""
+    session.install("-e", ".[dev]")
+    session.run("lint-imports")
+
+
+@nox.session(python=MAIN)
+def docs(session: nox.Session) -> None:
+    """The documentation, built with warnings as errors into ``site/``."""
+    session.install("-e", ".[local]", "-r", "docs/requirements.txt")
+    session.run("sphinx-build", "-W", "--keep-going", "-q", "-b", "html", "docs", "site")
+
+
+@nox.session(python=MAIN)
+def demo(session: nox.Session) -> None:
+    """The main job on a local service of its own, from the installed package, as the README runs it."""
+    session.install(".[local]")
+    state = session.create_tmp()
+    session.env["AZBATCH_LOCAL_DIR"] = str(Path(state) / "local")
+    session.env["AZBATCH_CONFIG"] = str(Path(state) / "config.toml")
+    try:
+        session.run("azbatch", "submit", "examples/pi.yaml", "--follow")
+    finally:
+        session.run("azbatch", "local", "stop")
+
+
+@nox.session(python=MAIN)
+def bench(session: nox.Session) -> None:
+    """Measured figures, printed; nothing is asserted."""
+    session.install("-e", ".[dev]")
+    session.run("python", "benchmarks/run.py", *session.posargs)
