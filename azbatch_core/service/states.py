@@ -1,0 +1,318 @@
+"""What the service half hands out: plain, frozen records and the words for states.
+
+No azure import here and no I/O: the command line, the adapters and the pure modules all build on these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime, timedelta
+
+    from azbatch_core.service.handle import JobHandle
+
+LogStream = Literal["stdout", "stderr", "both"]
+AddStatus = Literal["added", "exists", "failed"]
+
+
+class _Word(str, Enum):
+    """An enum whose members print as their value."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+class JobState(_Word):
+    """How a job stands, derived from the job and its tasks."""
+
+    PENDING = "pending"
+    """No task has started yet."""
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    """Every task ended with success."""
+    FAILED = "failed"
+    """It is over and at least one task failed or never ran."""
+    CANCELLED = "cancelled"
+    """A person terminated it."""
+    STUCK = "stuck"
+    """The service still calls it active, but no task of it can run any more."""
+    DELETING = "deleting"
+
+    @property
+    def final(self) -> bool:
+        """Whether waiting longer changes nothing."""
+        return self not in {JobState.PENDING, JobState.RUNNING}
+
+
+class TaskState(_Word):
+    """How a task stands."""
+
+    WAITING = "waiting"
+    """Tasks that it depends on have not ended yet."""
+    BLOCKED = "blocked"
+    """A task that it depends on failed: it will never run."""
+    QUEUED = "queued"
+    PREPARING = "preparing"
+    """On a node, waiting for the job's preparation task."""
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def final(self) -> bool:
+        """Whether the task will not change any more."""
+        return self in {TaskState.BLOCKED, TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELLED}
+
+
+class Category(_Word):
+    """Whose fault a failure is."""
+
+    USER = "user"
+    """The command itself: its exit code, or a program that is not there."""
+    IMAGE = "image"
+    """A container image, its registry or its settings."""
+    STAGING = "staging"
+    """Files that could not be brought in or out."""
+    NODE = "node"
+    """The machine: disk full, start task failed, unusable."""
+    PREEMPTED = "preempted"
+    WALLTIME = "walltime"
+    OUT_OF_MEMORY = "out_of_memory"
+    QUOTA = "quota"
+    SERVICE = "service"
+    CANCELLED = "cancelled"
+    DEPENDENCY = "dependency"
+    """A task that it depends on failed."""
+
+
+@dataclass(frozen=True)
+class TaskStatus:
+    """One task as it stands.
+
+    Attributes:
+        id: The task's id, in the case it was created with.
+        state: How it stands.
+        exit_code: The last try's exit code; negative is a signal's number; None when the command never ran.
+        category: Whose fault the failure is; None unless it failed, was cancelled or is blocked.
+        message: One line that says what went wrong; None when nothing did.
+        code: The service's failure code, such as ``FailureExitCode``.
+        retries: Tries after the first one.
+        requeues: Times a user's action (a shrink, a disable) put it back into the queue.
+        depends_on: The ids of tasks that it waits for, id ranges spelled out.
+        slots: Task slots that it needs on a node.
+    """
+
+    id: str
+    state: TaskState
+    exit_code: int | None = None
+    node_id: str | None = None
+    pool_id: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+    category: Category | None = None
+    message: str | None = None
+    code: str | None = None
+    retries: int = 0
+    requeues: int = 0
+    depends_on: tuple[str, ...] = ()
+    slots: int = 1
+    display_name: str | None = None
+
+    @property
+    def duration(self) -> timedelta | None:
+        """From the start of the last try to its end; None before the end."""
+        return self.ended - self.started if self.started and self.ended else None
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """A job as it stands.
+
+    Attributes:
+        handle: ``<account>:<job id>``: finds the job from anywhere.
+        counts: Tasks in each state; states with no task are left out.
+        total: All tasks of the job.
+        started: When its first task started, as far as seen.
+        reason: Why it ended or cannot go on, in one line; None while all is well.
+        failures: The first failed tasks, at most `MAX_FAILURES`, in the order in which they ended.
+    """
+
+    handle: str
+    job_id: str
+    state: JobState
+    counts: Mapping[TaskState, int] = field(default_factory=dict)
+    total: int = 0
+    pool_id: str | None = None
+    created: datetime | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+    reason: str | None = None
+    failures: tuple[TaskStatus, ...] = ()
+    display_name: str | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """What a command that waited for the job exits with.
+
+        0 after success; the task's own exit code (1 to 255) when the job has one task; otherwise 1.
+        """
+        if self.state is JobState.SUCCEEDED:
+            return 0
+        if self.total == 1 and len(self.failures) == 1:
+            code = self.failures[0].exit_code
+            if code is not None and 1 <= code <= _MAX_EXIT_CODE:
+                return code
+        return 1
+
+
+_MAX_EXIT_CODE = 255
+MAX_FAILURES = 10
+
+
+@dataclass(frozen=True)
+class JobSummary:
+    """One line of a list of jobs. `state` looks at task counts, not at each task."""
+
+    handle: str
+    job_id: str
+    state: JobState
+    name: str | None = None
+    user: str | None = None
+    pool_id: str | None = None
+    created: datetime | None = None
+    ended: datetime | None = None
+    active: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    reason: str | None = None
+
+    @property
+    def total(self) -> int:
+        """All tasks of the job."""
+        return self.active + self.running + self.succeeded + self.failed
+
+
+@dataclass(frozen=True)
+class PoolSummary:
+    """One pool. `errors` are the service's current resize errors and scaling errors, one line each."""
+
+    id: str
+    state: str
+    allocation_state: str
+    vm_size: str
+    dedicated: int = 0
+    target_dedicated: int = 0
+    spot: int = 0
+    target_spot: int = 0
+    slots: int = 1
+    autoscale: bool = False
+    errors: tuple[str, ...] = ()
+    managed: bool = False
+    created: datetime | None = None
+
+
+@dataclass(frozen=True)
+class NodeSummary:
+    """One node of a pool. `errors` say what is wrong with it, one line each."""
+
+    id: str
+    pool_id: str
+    state: str
+    running_tasks: int = 0
+    is_dedicated: bool = True
+    ip: str | None = None
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TaskAddResult:
+    """What became of one task of a submission.
+
+    ``added`` also covers a task that a first request added although its reply was lost; ``exists`` is a task of
+    the same id and the same content that was there before; ``failed`` is not in the job, and `error` says why.
+    """
+
+    id: str
+    status: AddStatus
+    error: str | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A submitted job and the result of each task, in the order of submission."""
+
+    job: JobHandle
+    results: Sequence[TaskAddResult]
+
+    @property
+    def failed(self) -> tuple[TaskAddResult, ...]:
+        """The tasks that are not in the job."""
+        return tuple(result for result in self.results if result.status == "failed")
+
+    @property
+    def added(self) -> int:
+        """How many tasks are in the job because of this submission."""
+        return sum(result.status != "failed" for result in self.results)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One reason why something waits or failed. `subject` names a task, a node, a pool or the job."""
+
+    subject: str
+    text: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class LogChunk:
+    """A piece of a task's output, line ends kept, never split inside a character.
+
+    `stream` is ``notice`` for azbatch's own remarks (the task was requeued, the node is gone), one line each.
+    """
+
+    task_id: str
+    stream: Literal["stdout", "stderr", "notice"]
+    text: str
+
+
+@dataclass(frozen=True)
+class FileInfo:
+    """A file of a task, named relative to the task's folder (`stdout.txt`, `wd/out.csv`); size in bytes."""
+
+    name: str
+    size: int
+    is_directory: bool
+    last_modified: datetime | None
+
+
+@dataclass(frozen=True)
+class CheckItem:
+    """One thing that an account check looked at."""
+
+    name: str
+    ok: bool
+    text: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class AccountCheck:
+    """The result of an account check: every item, good and bad."""
+
+    account: str
+    endpoint: str
+    is_local: bool
+    items: tuple[CheckItem, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the account can be worked with."""
+        return all(item.ok for item in self.items)
