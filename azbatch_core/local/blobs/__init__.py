@@ -1,0 +1,1 @@
+"""A subset of the Blob service REST API over plain files: what resource and output files need."""

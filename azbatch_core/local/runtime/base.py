@@ -1,0 +1,178 @@
+"""The seam between the engine and whatever carries out its commands.
+
+The engine decides what runs where and when; a runtime makes node directories, stages files, runs command
+lines and reports how they ended. Every method is called in the thread of the event loop and returns without
+waiting for disks, networks or processes; what takes time ends in a future.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+TaskKind = Literal["task", "start", "preparation", "release"]
+StopCause = Literal["user", "walltime", "node", "job"]
+
+
+@dataclass(frozen=True)
+class BlobPlace:
+    """The local blob service, as far as a runtime needs it.
+
+    Attributes:
+        endpoint: URL of the account, `http://127.0.0.1:PORT/ACCOUNT`, without a slash at its end.
+        account: Name of the storage account.
+        key: Its key, base64.
+        root: Folder that holds the blobs.
+    """
+
+    endpoint: str
+    account: str
+    key: str = field(repr=False)
+    root: Path
+
+
+@dataclass(frozen=True)
+class RuntimeConfig:
+    """What is the same for all nodes and tasks of one service.
+
+    Attributes:
+        state_dir: The service's own folder; node directories lie below it.
+        account_name: Name of the Batch account (`AZ_BATCH_ACCOUNT_NAME`).
+        account_url: URL of the Batch account (`AZ_BATCH_ACCOUNT_URL`).
+        blobs: The blob service behind auto-storage containers, None when there is none.
+    """
+
+    state_dir: Path
+    account_name: str
+    account_url: str
+    blobs: BlobPlace | None = None
+
+
+@dataclass(frozen=True)
+class NodePlace:
+    """A node, and the folder that stands for its disk.
+
+    Attributes:
+        root: The folder that its tasks see as `AZ_BATCH_NODE_ROOT_DIR`; absolute.
+        address: The node's IP address.
+    """
+
+    pool_id: str
+    node_id: str
+    root: Path
+    address: str
+    is_dedicated: bool = True
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One try of one task on one node.
+
+    Attributes:
+        job_id: None for start tasks only.
+        task_id: For start tasks the engine may give anything, it is not used.
+        command_line: Split into arguments without a shell.
+        environment: The job's common settings and the task's own, already merged, in order.
+        resource_files: `resourceFiles` as on the wire.
+        output_files: `outputFiles` as on the wire.
+        wall_time: Seconds on the service's clock, None for no limit. Staging counts.
+        attempt: 0 for the first try.
+        extra_environment: Variables that only the engine knows (gangs, application packages); they win.
+        container: `containerSettings` as on the wire.
+        user_identity: `userIdentity` as on the wire.
+        job_prep_id: Id of the job's preparation task, if it has one.
+    """
+
+    node: NodePlace
+    kind: TaskKind
+    job_id: str | None
+    task_id: str
+    command_line: str
+    environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    resource_files: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    output_files: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    wall_time: float | None = None
+    attempt: int = 0
+    extra_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    container: dict[str, Any] | None = field(default=None, repr=False)
+    user_identity: dict[str, Any] | None = None
+    job_prep_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a try ended.
+
+    Attributes:
+        exit_code: The process's code, minus the signal's number if a signal ended it, None if no process ran.
+        failure: `failureInfo` as on the wire; None exactly when the try succeeded.
+        started: When staging began.
+        ended: When all was over, uploads too.
+        stopped: The cause given to `Running.stop` (or the wall time), None if the try ended by itself.
+    """
+
+    exit_code: int | None
+    failure: dict[str, Any] | None
+    started: datetime
+    ended: datetime
+    stopped: StopCause | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the task's `result` is `success`."""
+        return self.failure is None
+
+
+class Running(Protocol):
+    """A try that is under way."""
+
+    done: asyncio.Future[Outcome]
+    """Resolved once, never with an exception, never during the call of `launch` or `stop`."""
+    started: datetime
+    """When staging began: `executionInfo.startTime`."""
+
+    def stop(self, cause: StopCause) -> None:
+        """Kill the try with all its processes. `done` follows. Without effect on one that has ended.
+
+        The first cause counts. No output files are uploaded after a stop for `node`.
+        """
+
+
+class Runtime(Protocol):
+    """Carries out what the engine decides."""
+
+    def create_node(self, place: NodePlace) -> None:
+        """On return the node's folders exist; those that were there are kept with their contents."""
+
+    def remove_node(self, place: NodePlace) -> None:
+        """Stop what runs there (cause `node`). On return the node's root is gone."""
+
+    def launch(self, launch: Launch) -> Running:
+        """Begin a try. The task's directory is emptied first.
+
+        Raises nothing that has to do with the task: whatever is wrong with it is in the outcome.
+        """
+
+    def task_directory(self, place: NodePlace, job_id: str, task_id: str) -> Path:
+        """Where a task's files are (or would be). Preparation and release tasks go by their ids, too."""
+
+    def clear_task(self, place: NodePlace, job_id: str, task_id: str) -> None:
+        """On return the directory of a task that no longer runs is gone. None there is fine."""
+
+    def clear_job(self, place: NodePlace, job_id: str) -> None:
+        """On return all directories of a job are gone from the node. None there is fine."""
+
+    def kill_orphans(self) -> None:
+        """On return no process that an earlier service with this state directory started is alive.
+
+        Call it before the first `launch`.
+        """
+
+    async def close(self) -> None:
+        """Stop everything (cause `node`). On return all outcomes are in and nothing is left running."""
