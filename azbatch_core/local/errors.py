@@ -1,8 +1,8 @@
 """The service's errors: one table from code to status and message, one exception that carries a code.
 
-Codes, statuses and messages are those of "Batch Status and Error Codes" (Batch REST reference); where a real answer is
-public, its wording wins over the document's. Rooms below the HTTP layer only raise `BatchError`; turning it into an
-envelope is the HTTP layer's business.
+Codes, statuses and messages are those of "Batch Status and Error Codes" (Batch REST reference); where a real
+answer is public, its wording wins over the document's. Rooms below the HTTP layer only raise `BatchError`;
+turning it into an envelope is the HTTP layer's business.
 """
 
 from __future__ import annotations
@@ -112,7 +112,8 @@ ERRORS: dict[str, ErrorInfo] = {
     "PoolUsageMetricAPIRetired": ErrorInfo(400, "Pool list usage metrics API was retired on 09/30/2024"),
     "CloudServiceConfigurationRetired": ErrorInfo(
         400,
-        "CloudServiceConfiguration pools are retired as of 2/29/2024, and new pools of this type cannot be added",
+        "CloudServiceConfiguration pools are retired as of 2/29/2024, and new pools of this type cannot"
+        " be added",
     ),
     "InvalidAutoScalingSettings": ErrorInfo(400, "The specified auto-scaling settings are not valid."),
     "AutoScalingFormulaSyntaxError": ErrorInfo(400, "The specified auto-scaling formula has a syntax error."),
@@ -223,8 +224,8 @@ ERRORS: dict[str, ErrorInfo] = {
 class BatchError(Exception):
     """A request the service refuses, by one of its own codes.
 
-    `BatchError("JobNotFound")`, or with the detail pairs that the envelope's `values` carry, in the order given:
-    `BatchError("InvalidPropertyValue", PropertyName="id", PropertyValue="a b", Reason="...")`.
+    `BatchError("JobNotFound")`, or with the detail pairs that the envelope's `values` carry, in the order
+    given: `BatchError("InvalidPropertyValue", PropertyName="id", PropertyValue="a b", Reason="...")`.
 
     Raises:
         KeyError: the code is not in `ERRORS`.
