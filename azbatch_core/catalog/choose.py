@@ -1,0 +1,330 @@
+"""Choosing a VM size: the cheapest that holds the biggest task, and why every other one was not taken."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from azbatch_core.catalog.vm_sizes import REFERENCE_REGION, VmSize, gpu_models, vm_sizes
+from azbatch_core.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+GIB = 1024**3
+NEAR_MISSES = 3
+_EPSILON = 1e-9  # float noise: 0.1 + 0.2 CPUs are not more than 0.3
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What one task needs of a node.
+
+    Attributes:
+        cpus: vCPUs, fractions allowed.
+        memory: Bytes.
+        disk: Bytes of local disk.
+        gpus: Whole GPUs.
+        gpu_model: Such as ``A100``; matches every variant of the model. None takes any NVIDIA model.
+    """
+
+    cpus: float = 0
+    memory: int = 0
+    disk: int = 0
+    gpus: int = 0
+    gpu_model: str | None = None
+
+    def __str__(self) -> str:
+        parts = [f"{self.cpus:g} vCPUs"] if self.cpus else []
+        parts += [f"{self.memory / GIB:.4g} GiB memory"] if self.memory else []
+        parts += [f"{self.disk / GIB:.4g} GiB disk"] if self.disk else []
+        parts += [f"{self.gpus} {self.gpu_model or 'GPU'}"] if self.gpus else []
+        return ", ".join(parts) or "nothing in particular"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A chosen VM size.
+
+    Attributes:
+        size: The one.
+        reason: Why it.
+        rejected: Why not, for every other size in the table.
+        counts: How many sizes each kind of reason took out, the most frequent first.
+        near: The sizes that came closest, each with its reason.
+        caveat: What a user should know of the chosen one (not verified, retiring); None where nothing.
+    """
+
+    size: VmSize
+    reason: str
+    rejected: Mapping[str, str]
+    counts: tuple[tuple[str, int], ...]
+    near: tuple[tuple[str, str], ...]
+    caveat: str | None
+
+
+@dataclass(frozen=True)
+class _Rejection:
+    kind: str  # for counting
+    text: str
+
+
+def biggest(needs: Iterable[Needs]) -> Needs:
+    """What a node needs to hold each of the tasks (one at a time).
+
+    Raises:
+        SpecError: Tasks that share a pool ask for different GPU models.
+    """
+    result = Needs()
+    for need in needs:
+        models = {model for model in (result.gpu_model, need.gpu_model) if model}
+        if len({_plain(model) for model in models}) > 1:
+            names = " and ".join(sorted(models))
+            raise SpecError(
+                f"tasks of one job ask for the GPU models {names}: a pool has nodes of one VM size",
+                field="resources.gpu_model",
+                hint="put them in separate jobs",
+            )
+        result = Needs(
+            cpus=max(result.cpus, need.cpus),
+            memory=max(result.memory, need.memory),
+            disk=max(result.disk, need.disk),
+            gpus=max(result.gpus, need.gpus),
+            gpu_model=result.gpu_model or need.gpu_model,
+        )
+    return result
+
+
+def slots_needed(needs: Needs, size: VmSize, slots: int) -> int:
+    """How many of a node's task slots a task takes: its largest share of any one resource, rounded up.
+
+    Raises:
+        SpecError: The task does not fit on a node of this size.
+    """
+    shares = [
+        ("vCPUs", needs.cpus, float(size.vcpus)),
+        ("GiB memory", needs.memory / GIB, size.memory_gib),
+        ("GiB local disk", needs.disk / GIB, size.disk_gib),
+        ("GPUs", float(needs.gpus), float(size.gpus)),
+    ]
+    if needs.gpus and needs.gpu_model and not _is_model(size.gpu_model, needs.gpu_model):
+        raise SpecError(
+            f"needs a GPU of model {needs.gpu_model}, but {size.name} has {size.gpu_model or 'no GPU'}",
+            field="resources.gpu_model",
+        )
+    share = 0.0
+    for what, wanted, present in shares:
+        if not wanted:
+            continue
+        if present is None or wanted > present + _EPSILON:
+            has = "an unknown amount" if present is None else f"{present:g}"
+            raise SpecError(
+                f"needs {wanted:.4g} {what}, but a node of size {size.name} has {has}", field="resources"
+            )
+        share = max(share, wanted / present)
+    return max(1, math.ceil(share * slots - _EPSILON))
+
+
+def choose(
+    needs: Needs,
+    *,
+    region: str | None = None,
+    generations: tuple[int, ...] = (1, 2),
+    architecture: str = "x64",
+) -> Choice:
+    """Choose the cheapest VM size that holds the needs.
+
+    Sizes that Batch was seen to allocate and that are not about to be retired come first; others are taken,
+    with a caveat, only where none of those fits. Prices are the region's, or the reference region's where it is
+    unknown or has none; sizes without a price come last. At one price the larger and newer size wins.
+
+    Args:
+        needs: What the biggest task needs.
+        region: The account's region, such as ``westeurope``.
+        generations: The hypervisor generations that there is an image for.
+        architecture: ``x64`` or ``arm64``.
+
+    Raises:
+        SpecError: No size fits; the message counts the reasons.
+    """
+    _check_model(needs.gpu_model)
+    prices_of = region if any(size.price(region) is not None for size in vm_sizes()) else REFERENCE_REGION
+    rules = _rules(needs, generations, architecture)
+    rejections: dict[str, _Rejection] = {}
+    fitting: list[VmSize] = []
+    for size in vm_sizes():
+        rejection = next((found for rule in rules if (found := rule(size))), None)
+        if rejection:
+            rejections[size.name] = rejection
+        else:
+            fitting.append(size)
+    if not fitting:
+        counts = ", ".join(f"{count} {kind}" for kind, count in _count(rejections))
+        raise SpecError(
+            f"no VM size has {needs} ({counts})",
+            field="resources",
+            hint="ask for less per task, or name pool.vm_size",
+        )
+    fitting.sort(key=lambda size: _rank(size, prices_of))
+    best = fitting[0]
+    equals = sum(_standing(size) == _standing(best) for size in fitting)
+    for size in fitting[1:]:
+        rejections[size.name] = _runner_up(size, best, prices_of)
+    return Choice(
+        size=best,
+        reason=_reason(best, needs, prices_of, equals),
+        rejected={name: rejection.text for name, rejection in rejections.items()},
+        counts=_count(rejections),
+        near=tuple((size.name, rejections[size.name].text) for size in fitting[1 : NEAR_MISSES + 1]),
+        caveat=_caveat(best),
+    )
+
+
+def _rules(
+    needs: Needs, generations: tuple[int, ...], architecture: str
+) -> list[Callable[[VmSize], _Rejection | None]]:
+    """The tests that a size must pass, cheapest to explain first."""
+
+    def right_architecture(size: VmSize) -> _Rejection | None:
+        if size.architecture == architecture:
+            return None
+        return _Rejection(f"are {size.architecture}", f"is {size.architecture}, not {architecture}")
+
+    def enough(
+        kind: str, wanted: float, have: Callable[[VmSize], float | None]
+    ) -> Callable[[VmSize], _Rejection | None]:
+        def rule(size: VmSize) -> _Rejection | None:
+            present = have(size)
+            if not wanted or (present is not None and wanted <= present + _EPSILON):
+                return None
+            has = "an unknown amount" if present is None else f"{present:g}"
+            return _Rejection(f"have too few {kind}", f"has {has} {kind}, {wanted:.4g} needed")
+
+        return rule
+
+    def right_gpu(size: VmSize) -> _Rejection | None:
+        return _gpu_rejection(size, needs)
+
+    def bootable(size: VmSize) -> _Rejection | None:
+        if any(size.boots(generation) for generation in generations):
+            return None
+        only = ", ".join(str(generation) for generation in size.generations)
+        return _Rejection("boot no image of the right generation", f"boots generation {only} images only")
+
+    return [
+        right_architecture,
+        right_gpu,
+        enough("vCPUs", needs.cpus, lambda size: size.vcpus),
+        enough("GiB of memory", needs.memory / GIB, lambda size: size.memory_gib),
+        enough("GiB of local disk", needs.disk / GIB, lambda size: size.disk_gib),
+        bootable,
+    ]
+
+
+def _gpu_rejection(size: VmSize, needs: Needs) -> _Rejection | None:
+    if not needs.gpus:
+        return (
+            _Rejection("have GPUs that nobody asked for", "has a GPU that nobody asked for")
+            if size.gpus
+            else None
+        )
+    if size.gpus < needs.gpus:
+        return _Rejection("have too few GPUs", f"has {size.gpus or 'no'} GPUs, {needs.gpus} needed")
+    if size.gpu_fraction:
+        return _Rejection("have a share of a GPU", f"has {size.gpu_fraction:g} of a {size.gpu_model}")
+    if needs.gpu_model and not _is_model(size.gpu_model, needs.gpu_model):
+        return _Rejection("have another GPU model", f"has {size.gpu_model}, not {needs.gpu_model}")
+    if not needs.gpu_model and size.has_amd_gpu:
+        return _Rejection("have an AMD GPU", f"has an AMD {size.gpu_model}: name the model to get it")
+    return None
+
+
+def _standing(size: VmSize) -> int:
+    """0 for sizes with a future that Batch was seen to allocate, 1 for others with a future, 2 for the rest."""
+    return 2 if size.retirement else 0 if size.verified else 1
+
+
+def _rank(size: VmSize, region: str | None) -> tuple[object, ...]:
+    price = size.price(region)
+    return (
+        _standing(size),
+        math.inf if price is None else price,
+        -size.vcpus
+        if price is not None
+        else size.vcpus,  # more for the same price; the least without a price
+        -size.memory_gib if price is not None else size.memory_gib,
+        not size.disk_gib,  # task directories are faster on a local disk
+        -_version(size.name),
+        size.name,
+    )
+
+
+def _version(name: str) -> int:
+    """The ``v5`` of ``Standard_D2_v5``; 1 without one."""
+    match = re.search(r"_v(\d+)$", name)
+    return int(match.group(1)) if match else 1
+
+
+def _runner_up(size: VmSize, best: VmSize, region: str | None) -> _Rejection:
+    if size.retirement and not best.retirement:
+        when = "is announced to retire" if size.retirement == "announced" else f"retires on {size.retirement}"
+        return _Rejection("are about to retire", f"fits, but {when}")
+    if best.verified and not size.verified:
+        return _Rejection("were not seen to work with Batch", "fits, but was not seen to work with Batch")
+    mine, theirs = size.price(region), best.price(region)
+    if mine is None:
+        return _Rejection("have no known price", "fits, but its price is not known")
+    if theirs is not None and mine > theirs:
+        return _Rejection("cost more", f"fits, but costs ${mine:.4g} an hour instead of ${theirs:.4g}")
+    return _Rejection("are no cheaper", f"fits at the same price, but {best.name} is larger or newer")
+
+
+def _reason(best: VmSize, needs: Needs, region: str | None, fitting: int) -> str:
+    price = best.price(region)
+    cost = f"${price:.4g} an hour in {region}" if price is not None else "no price known"
+    one_of = f"the cheapest of {fitting} sizes" if fitting > 1 else "the only size"
+    return f"{best.name}: {one_of} that hold {needs} ({best.vcpus} vCPUs, {best.memory_gib:g} GiB, {cost})"
+
+
+def _caveat(size: VmSize) -> str | None:
+    if size.retirement == "announced":
+        return f"VM size {size.name} is announced to retire"
+    if size.retirement:
+        return f"VM size {size.name} retires on {size.retirement}"
+    if not size.verified:
+        return f"VM size {size.name} was not seen to work with Batch"
+    return None
+
+
+def caveat(size: VmSize) -> str | None:
+    """What a user who named this size should know; None where nothing."""
+    return _caveat(size) if size.retirement else None
+
+
+def _count(rejections: Mapping[str, _Rejection]) -> tuple[tuple[str, int], ...]:
+    return tuple(Counter(rejection.kind for rejection in rejections.values()).most_common())
+
+
+def _plain(model: str) -> str:
+    """A GPU model in the shape that is compared: ``NVIDIA Tesla-V100`` -> ``v100``."""
+    return re.sub(r"[^a-z0-9]", "", re.sub(r"\b(nvidia|amd|tesla|instinct|radeon)\b", "", model.lower()))
+
+
+def _is_model(present: str | None, wanted: str) -> bool:
+    """Whether a size's model is the wanted one or a variant of it (``A100-80GB`` is an ``A100``)."""
+    if present is None:
+        return False
+    return _plain(present) == _plain(wanted) or _plain(present.split("-")[0]) == _plain(wanted)
+
+
+def _check_model(model: str | None) -> None:
+    if model is None or any(_is_model(known, model) for known in gpu_models()):
+        return
+    known = gpu_models()
+    near = difflib.get_close_matches(_plain(model).upper(), known, n=1)
+    suggestion = f"did you mean {near[0]}?" if near else "known models: " + ", ".join(known)
+    raise SpecError(f"no VM size has the GPU model {model!r}", field="resources.gpu_model", hint=suggestion)

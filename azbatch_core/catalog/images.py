@@ -1,0 +1,113 @@
+"""The table of node images: which node agent each one needs, what it can do, until when it is supported."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Image:
+    """A marketplace image that Batch nodes start from.
+
+    Attributes:
+        publisher: With `offer` and `sku` the image's name; case does not matter.
+        offer: See `publisher`.
+        sku: See `publisher`.
+        agent: The node agent that belongs to it (``nodeAgentSKUId``).
+        generation: The hypervisor generation that it needs.
+        architecture: ``x64`` or ``arm64``.
+        os: ``linux`` or ``windows``.
+        docker: Whether it can host containers.
+        nvidia: Whether it carries NVIDIA's driver.
+        rdma: Whether it carries an InfiniBand driver.
+        end_of_support: The day from which Batch makes no pool of it any more; None where none is announced.
+        evidence: ``listed`` by the service itself, or ``reported`` by people who use it.
+    """
+
+    publisher: str
+    offer: str
+    sku: str
+    agent: str
+    generation: int
+    architecture: Literal["x64", "arm64"]
+    os: Literal["linux", "windows"]
+    docker: bool
+    nvidia: bool
+    rdma: bool
+    end_of_support: date | None
+    evidence: Literal["listed", "reported"]
+
+    @property
+    def name(self) -> str:
+        """``publisher offer sku``."""
+        return f"{self.publisher} {self.offer} {self.sku}"
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[str, Any]:
+    text = resources.files("azbatch_core.catalog").joinpath("images.json").read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table
+
+
+def _image(row: dict[str, Any]) -> Image:
+    end = row["end_of_support"]
+    return Image(
+        publisher=row["publisher"],
+        offer=row["offer"],
+        sku=row["sku"],
+        agent=row["agent"],
+        generation=row["generation"],
+        architecture=row["arch"],
+        os=row["os"],
+        docker=bool(row["docker"]),
+        nvidia=bool(row["nvidia"]),
+        rdma=bool(row["rdma"]),
+        end_of_support=date.fromisoformat(end) if end else None,
+        evidence=row["evidence"],
+    )
+
+
+@lru_cache(maxsize=1)
+def images() -> tuple[Image, ...]:
+    """All images, the preferred ones first."""
+    table = _table()
+    return tuple(_image(dict(zip(table["columns"], row, strict=True))) for row in table["images"])
+
+
+def images_source() -> tuple[str, date]:
+    """Where the table comes from, and its date."""
+    table = _table()
+    return str(table["source"]), date.fromisoformat(table["as_of"])
+
+
+def find_image(publisher: str, offer: str, sku: str) -> Image | None:
+    """The image of that name in any case; None where the table has none."""
+    wanted = (publisher.lower(), offer.lower(), sku.lower())
+    return next((image for image in images() if (image.publisher, image.offer, image.sku) == wanted), None)
+
+
+def default_image(
+    *,
+    docker: bool = False,
+    nvidia: bool = False,
+    architecture: str = "x64",
+    generations: tuple[int, ...] = (),
+) -> Image | None:
+    """The image that a pool gets when its spec names none.
+
+    The first of the table that does what is asked, runs on the architecture and boots on one of the VM size's
+    hypervisor generations (empty = not known, then any): plain Ubuntu LTS unless containers or GPUs are asked
+    for, because the images with Docker and a driver are far bigger.
+    """
+    for image in images():
+        able = (image.docker or not docker) and (image.nvidia or not nvidia)
+        boots = not generations or image.generation in generations
+        if able and boots and image.architecture == architecture and image.end_of_support is None:
+            return image
+    return None

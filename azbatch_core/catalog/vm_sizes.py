@@ -1,0 +1,149 @@
+"""The table of VM sizes: what each one holds, whether it has a future, what it costs.
+
+The figures carry a source and a date (`catalog_source`); they are good for choosing, not for an invoice.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from dataclasses import dataclass
+from datetime import date
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_SLOTS_PER_NODE = 256  # BatchPoolCreateOptions.task_slots_per_node: at most 256 and four for each core
+SLOTS_PER_VCPU = 4
+REFERENCE_REGION = "eastus"  # orders sizes by price where the account's own region is unknown
+_AMD_GPUS = frozenset({"MI25", "MI300X", "V620", "V710"})
+
+
+@dataclass(frozen=True)
+class VmSize:
+    """One VM size.
+
+    Attributes:
+        name: As Azure spells it, such as ``Standard_D4s_v5``.
+        vcpus: The vCPUs that a task can use (fewer than the physical size's in constrained sizes).
+        memory_gib: GiB.
+        disk_gib: The larger of the temporary and the NVMe disk in GiB; 0 without one; None where unknown.
+        gpus: The GPUs that it has, whole or as a share.
+        gpu_model: Such as ``T4``; None without a GPU.
+        gpu_fraction: The share of one GPU (0.5 = half); None for whole ones.
+        generations: The hypervisor generations it boots, such as (1, 2); empty where unknown.
+        architecture: ``x64`` or ``arm64``.
+        verified: Whether Batch was seen to allocate it.
+        rdma: Whether it has an InfiniBand network.
+        retirement: None, an ISO date, or ``announced``.
+        prices: US dollars an hour by region; regions without a price are missing.
+    """
+
+    name: str
+    vcpus: int
+    memory_gib: float
+    disk_gib: float | None
+    gpus: int
+    gpu_model: str | None
+    gpu_fraction: float | None
+    generations: tuple[int, ...]
+    architecture: Literal["x64", "arm64"]
+    verified: bool
+    rdma: bool
+    retirement: str | None
+    prices: Mapping[str, float]
+
+    @property
+    def default_slots(self) -> int:
+        """One task slot for each vCPU, within the service's limit."""
+        return min(self.vcpus, MAX_SLOTS_PER_NODE)
+
+    @property
+    def max_slots(self) -> int:
+        """The most task slots that the service lets a node of this size have."""
+        return min(self.vcpus * SLOTS_PER_VCPU, MAX_SLOTS_PER_NODE)
+
+    @property
+    def short_name(self) -> str:
+        """The name without its prefix, in lower case, such as ``d4s_v5``."""
+        return self.name.removeprefix("Standard_").lower()
+
+    @property
+    def has_amd_gpu(self) -> bool:
+        """Whether its GPUs need AMD's drivers (the marketplace images carry NVIDIA's)."""
+        return self.gpu_model in _AMD_GPUS
+
+    def price(self, region: str | None) -> float | None:
+        """US dollars an hour in a region; None where the table has no figure."""
+        return self.prices.get(region) if region else None
+
+    def boots(self, generation: int) -> bool:
+        """Whether an image of that hypervisor generation starts on it; sizes without a figure boot both."""
+        return not self.generations or generation in self.generations
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[str, Any]:
+    text = resources.files("azbatch_core.catalog").joinpath("vm_sizes.json").read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table
+
+
+def _size(row: dict[str, Any], regions: list[str]) -> VmSize:
+    prices = zip(regions, row["prices"], strict=False)  # trailing regions without a price are cut off
+    return VmSize(
+        name=row["name"],
+        vcpus=row["vcpus"],
+        memory_gib=row["memory_gib"],
+        disk_gib=row["disk_gib"],
+        gpus=row["gpus"],
+        gpu_model=row["gpu_model"],
+        gpu_fraction=row["gpu_fraction"],
+        generations=tuple(int(digit) for digit in row["generations"]),
+        architecture="arm64" if "a" in row["flags"] else "x64",
+        verified="v" in row["flags"],
+        rdma="r" in row["flags"],
+        retirement=row["retirement"],
+        prices={region: price for region, price in prices if price is not None},
+    )
+
+
+@lru_cache(maxsize=1)
+def vm_sizes() -> tuple[VmSize, ...]:
+    """All sizes, by name."""
+    table = _table()
+    columns, regions = table["columns"], table["regions"]
+    return tuple(_size(dict(zip(columns, row, strict=True)), regions) for row in table["sizes"])
+
+
+@lru_cache(maxsize=1)
+def _by_name() -> dict[str, VmSize]:
+    return {size.name.lower(): size for size in vm_sizes()}
+
+
+def find_vm_size(name: str) -> VmSize | None:
+    """The size of that name, in any case and with or without ``Standard_``; None where the table has none."""
+    sizes = _by_name()
+    return sizes.get(name.lower()) or sizes.get(f"standard_{name.lower()}")
+
+
+def nearest_vm_sizes(name: str) -> list[str]:
+    """Up to three names that look like the given one."""
+    lowered = name.lower() if name.lower().startswith(("standard_", "basic_")) else f"standard_{name.lower()}"
+    return [
+        _by_name()[match].name for match in difflib.get_close_matches(lowered, _by_name(), n=3, cutoff=0.8)
+    ]
+
+
+def gpu_models() -> list[str]:
+    """Every GPU model in the table."""
+    return sorted({size.gpu_model for size in vm_sizes() if size.gpu_model})
+
+
+def catalog_source() -> tuple[str, date]:
+    """Where the table comes from, and its date."""
+    table = _table()
+    return str(table["source"]), date.fromisoformat(table["as_of"])
