@@ -79,9 +79,9 @@ class JobHandle:
     ) -> Iterator[LogChunk]:
         """The output of a task, or of every task of the job.
 
-        With `follow`, goes on until the task (the job) is over and every last byte was read. Without it, gives
-        what is there now. Files that are gone with their node are read from the storage copy that the job's own
-        output files made, if there is one; otherwise a notice says why they are gone.
+        With `follow`, goes on until the task (the job) is over and every last byte was read. Without it,
+        gives what is there now. Files that are gone with their node are read from the storage copy that the
+        job's own output files made, if there is one; otherwise a notice says why they are gone.
 
         Raises:
             NotFound: There is no such job or task.

@@ -234,8 +234,9 @@ class NodeSummary:
 class TaskAddResult:
     """What became of one task of a submission.
 
-    ``added`` also covers a task that a first request added although its reply was lost; ``exists`` is a task of
-    the same id and the same content that was there before; ``failed`` is not in the job, and `error` says why.
+    ``added`` also covers a task that a first request added although its reply was lost; ``exists`` is a task
+    of the same id and the same content that was there before; ``failed`` is not in the job, and `error` says
+    why.
     """
 
     id: str
