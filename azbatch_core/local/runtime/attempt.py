@@ -1,0 +1,227 @@
+"""One try of one task: from its empty folder to its outcome."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from azbatch_core.local.runtime import commandline, directories
+from azbatch_core.local.runtime.base import Outcome
+from azbatch_core.local.runtime.environment import task_environment
+from azbatch_core.local.runtime.failures import TaskFailure, exit_failure, failure, stop_failure
+from azbatch_core.local.runtime.reaper import task_mark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from azbatch_core.local.runtime.base import Launch, StopCause
+    from azbatch_core.local.runtime.process import ProcessRuntime
+
+log = logging.getLogger(__name__)
+
+_OUTPUT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+# Batch shows this Windows wording on Linux, too.
+_NOT_FOUND = "The system cannot find the file specified"
+
+
+class Attempt:
+    """A `Running` of the process runtime. Begins by itself in the loop's next round."""
+
+    def __init__(self, runtime: ProcessRuntime, launch: Launch) -> None:
+        self.launch = launch
+        self.started = runtime.clock.now()
+        self._runtime = runtime
+        self._loop = asyncio.get_running_loop()
+        self.done: asyncio.Future[Outcome] = self._loop.create_future()
+        self._cause: StopCause | None = None
+        self._stopping: asyncio.Future[None] = self._loop.create_future()
+        self._given_up = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._exit_code: int | None = None
+        self._timer = (
+            None
+            if launch.wall_time is None
+            else runtime.clock.call_later(launch.wall_time, self._wall_time_over)
+        )
+        self._task = self._loop.create_task(self._run())
+
+    def stop(self, cause: StopCause) -> None:
+        """See `Running.stop`."""
+        if self.done.done() or self._cause is not None:
+            return
+        self._cause = cause
+        self._given_up.set()
+        self._stopping.set_result(None)
+        self._kill_group()
+
+    @property
+    def stopped(self) -> StopCause | None:
+        """Why the try was stopped, None while it was not."""
+        return self._cause
+
+    def _wall_time_over(self) -> None:
+        self.stop("walltime")
+
+    async def _run(self) -> None:
+        try:
+            failed = await self._steps()
+        except TaskFailure as error:
+            # A folder that goes away under a stopped try is no failure of its own.
+            failed = error.info if self.stopped is None else stop_failure(self.stopped)
+        except Exception as error:  # whatever it is, the engine must learn that the try is over
+            log.exception("A try of task %s broke down", self.launch.task_id)
+            failed = failure("Unknown", Message=type(error).__name__)
+        finally:
+            self._cancel_timer()
+        self.done.set_result(
+            Outcome(self._exit_code, failed, self.started, self._runtime.clock.now(), self._cause)
+        )
+
+    async def _steps(self) -> dict[str, Any] | None:
+        if self.stopped is not None:
+            return stop_failure(self.stopped)
+        directory = self._prepare()
+        wd = directory / "wd"
+        if self.launch.resource_files:
+            from azbatch_core.local.runtime.staging import stage  # noqa: PLC0415 - most tasks have no files
+
+            await self._in_thread(
+                lambda: stage(self.launch.resource_files, wd, self._runtime.config.blobs, self._given_up)
+            )
+        if self.stopped is not None:
+            return stop_failure(self.stopped)
+        failed = await self._execute(directory)
+        # Only what ran has output files; a lost node cannot send any.
+        if not self.launch.output_files or self._exit_code is None or self.stopped == "node":
+            return failed
+        return await self._upload(directory, failed)
+
+    def _prepare(self) -> Path:
+        """Empty folders, with the two output files: they exist even where no program is found."""
+        directory = directories.launch_directory(self.launch)
+        try:
+            directories.prepare_task(directory)
+        except FileExistsError:
+            self._runtime.trash.throw(directory)
+            directories.prepare_task(directory)
+        for name in ("stdout.txt", "stderr.txt"):
+            os.close(os.open(f"{directory}/{name}", _OUTPUT_FLAGS, 0o644))
+        return directory
+
+    async def _execute(self, directory: Path) -> dict[str, Any] | None:
+        if self.launch.container is not None:
+            self._explain_container(directory)
+        exited = self._loop.create_future()
+        process = self._spawn(directory)
+        self._process = process
+        self._runtime.watcher.watch(process, lambda: exited.set_result(None))
+        await exited
+        # What the command left in the background goes with it. First this, then reap: until then the
+        # number of the group cannot be anybody else's.
+        self._kill_group()
+        self._process = None
+        self._exit_code = process.wait()
+        self._cancel_timer()
+        if self.stopped is not None:
+            await self._runtime.reaper.kill(task_mark(directory))
+            return stop_failure(self.stopped)
+        return exit_failure() if self._exit_code else None
+
+    def _spawn(self, directory: Path) -> subprocess.Popen[bytes]:
+        """Start the command in a session of its own.
+
+        Raises:
+            TaskFailure: It cannot be started.
+        """
+        stdout = stderr = -1
+        command_line = self.launch.command_line
+        try:
+            arguments = commandline.split(command_line)
+            stdout = os.open(f"{directory}/stdout.txt", _OUTPUT_FLAGS, 0o644)
+            stderr = os.open(f"{directory}/stderr.txt", _OUTPUT_FLAGS, 0o644)
+            return subprocess.Popen(
+                arguments,
+                stdin=self._runtime.null,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=f"{directory}/wd",
+                env=task_environment(self._runtime.config, self.launch, directory),
+                start_new_session=True,
+            )
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise TaskFailure(
+                "CommandProgramNotFound", CommandLine=command_line, Message=_NOT_FOUND
+            ) from error
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise TaskFailure(
+                "CommandLaunchFailed", CommandLine=command_line, Message=reason or type(error).__name__
+            ) from error
+        finally:
+            for descriptor in (stdout, stderr):
+                if descriptor >= 0:
+                    os.close(descriptor)
+
+    async def _upload(self, directory: Path, failed: dict[str, Any] | None) -> dict[str, Any] | None:
+        from azbatch_core.local.runtime.upload import upload  # noqa: PLC0415 - most tasks have no files
+
+        # A stop during the run has set the event; the files of the stopped task are sent all the same.
+        given_up = threading.Event() if self.stopped is not None else self._given_up
+        environment = task_environment(self._runtime.config, self.launch, directory)
+        try:
+            await self._in_thread(
+                lambda: upload(
+                    self.launch.output_files,
+                    directory,
+                    environment,
+                    succeeded=failed is None,
+                    blobs=self._runtime.config.blobs,
+                    given_up=given_up,
+                )
+            )
+        except TaskFailure as error:
+            return failed or error.info
+        if failed is None and self.stopped is not None:
+            return stop_failure(self.stopped)
+        return failed
+
+    async def _in_thread(self, work: Callable[[], None]) -> None:
+        """Do work in a staging thread; return early, without waiting for the thread, when stopped."""
+        future: Future[None] = self._runtime.staging.submit(work)
+        wrapped = asyncio.wrap_future(future)
+        waiting: set[asyncio.Future[Any]] = {wrapped}
+        if not self._stopping.done():
+            waiting.add(self._stopping)
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        if wrapped.done():
+            wrapped.result()
+        else:
+            wrapped.cancel()
+
+    def _kill_group(self) -> None:
+        if self._process is not None:
+            # PermissionError: what macOS says of a group that holds only zombies.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _explain_container(self, directory: Path) -> None:
+        image = (self.launch.container or {}).get("imageName", "")
+        with (directory / "stderr.txt").open("a", encoding="utf-8") as file:
+            file.write(
+                f"azbatch: no container runtime here; this command does not run in {image} "
+                "but on this machine itself\n"
+            )
+        self._runtime.warn_of_containers()

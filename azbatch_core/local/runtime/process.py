@@ -1,0 +1,155 @@
+"""The process runtime: commands of nodes run as processes of this machine.
+
+No shell comes in between. A try goes: empty its folder, stage its resource files, run, upload its output
+files; whichever step fails or is stopped decides the outcome.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from azbatch_core.local.runtime import directories
+from azbatch_core.local.runtime.attempt import Attempt
+from azbatch_core.local.runtime.children import exit_watcher
+from azbatch_core.local.runtime.reaper import Reaper, kill_marked, node_mark, state_mark
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+    from pathlib import Path
+
+    from azbatch_core.local.clock import Clock
+    from azbatch_core.local.runtime.base import Launch, NodePlace, RuntimeConfig
+    from azbatch_core.local.runtime.children import ExitWatcher
+
+log = logging.getLogger(__name__)
+
+_STAGING_THREADS = 8
+_DELETING_THREADS = 2
+
+
+class ProcessRuntime:
+    """A `Runtime` of plain processes.
+
+    Belongs to the event loop in which it first launches something.
+
+    Args:
+        config: What is the same for all nodes and tasks.
+        clock: Tells the times in outcomes and measures wall times.
+    """
+
+    def __init__(self, config: RuntimeConfig, clock: Clock) -> None:
+        self.config = config
+        self.clock = clock
+        self.staging = ThreadPoolExecutor(_STAGING_THREADS, "azbatch-staging")
+        self._deleting = ThreadPoolExecutor(_DELETING_THREADS, "azbatch-deleting")
+        self._killing = ThreadPoolExecutor(1, "azbatch-killing")
+        self.trash = directories.Trash(config.state_dir / "trash", self._deleting)
+        self._attempts: dict[Attempt, None] = {}
+        self._background: set[asyncio.Task[None]] = set()
+        self._watcher: ExitWatcher | None = None
+        self._reaper: Reaper | None = None
+        self._null: int | None = None
+        self._closed = False
+        self._warned = False
+
+    @property
+    def watcher(self) -> ExitWatcher:
+        """Tells the ends of processes."""
+        if self._watcher is None:
+            self._watcher = exit_watcher(asyncio.get_running_loop())
+        return self._watcher
+
+    @property
+    def reaper(self) -> Reaper:
+        """Kills what left its process group."""
+        if self._reaper is None:
+            self._reaper = Reaper(self._killing)
+        return self._reaper
+
+    @property
+    def null(self) -> int:
+        """A descriptor of the null device, every task's standard input."""
+        if self._null is None:
+            self._null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        return self._null
+
+    def create_node(self, place: NodePlace) -> None:
+        """See `Runtime.create_node`."""
+        directories.create_node(place.root)
+
+    def remove_node(self, place: NodePlace) -> None:
+        """See `Runtime.remove_node`. Processes that left their groups die shortly after the return."""
+        for attempt in list(self._attempts):
+            if attempt.launch.node.root == place.root:
+                attempt.stop("node")
+        self.trash.throw(place.root)
+        with suppress(RuntimeError):  # no loop runs: then no task of ours does either
+            self._start(self.reaper.kill(node_mark(place.root)))
+
+    def launch(self, launch: Launch) -> Attempt:
+        """See `Runtime.launch`."""
+        if self._closed:
+            raise RuntimeError("The runtime is closed")
+        attempt = Attempt(self, launch)
+        self._attempts[attempt] = None
+        attempt.done.add_done_callback(lambda _: self._attempts.pop(attempt, None))
+        return attempt
+
+    def task_directory(self, place: NodePlace, job_id: str, task_id: str) -> Path:
+        """See `Runtime.task_directory`."""
+        return directories.task_directory(place.root, job_id, task_id)
+
+    def clear_task(self, place: NodePlace, job_id: str, task_id: str) -> None:
+        """See `Runtime.clear_task`."""
+        self.trash.throw(directories.task_directory(place.root, job_id, task_id))
+
+    def clear_job(self, place: NodePlace, job_id: str) -> None:
+        """See `Runtime.clear_job`."""
+        folder = directories.job_directory(place.root, job_id)
+        self.trash.throw(folder)
+        with suppress(OSError):  # a schedule's folder holds its other jobs
+            folder.parent.rmdir()
+
+    def kill_orphans(self) -> None:
+        """See `Runtime.kill_orphans`. Also deletes what an earlier service had thrown away."""
+        kill_marked((state_mark(self.config.state_dir),))
+        self.trash.empty()
+
+    async def close(self) -> None:
+        """See `Runtime.close`."""
+        self._closed = True
+        attempts = list(self._attempts)
+        for attempt in attempts:
+            attempt.stop("node")
+        if attempts:
+            await asyncio.wait([attempt.done for attempt in attempts])
+        if self._background:
+            await asyncio.wait(self._background)
+        await asyncio.to_thread(self._shut_down)
+        if self._null is not None:
+            os.close(self._null)
+            self._null = None
+
+    def warn_of_containers(self) -> None:
+        """Say once on the console that container settings have no effect here."""
+        if not self._warned:
+            self._warned = True
+            log.warning("Container tasks run on this machine itself: there is no container runtime")
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        try:
+            task = asyncio.get_running_loop().create_task(work)
+        except RuntimeError:
+            work.close()
+            raise
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    def _shut_down(self) -> None:
+        for pool in (self.staging, self._killing, self._deleting):
+            pool.shutdown(wait=True)
