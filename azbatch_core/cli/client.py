@@ -1,0 +1,46 @@
+"""From what was typed to a client: which account, which job."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from azbatch_core.cli import exits
+from azbatch_core.cli.lazy import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from azbatch_core.client import AzureBatch, JobHandle
+
+
+@contextmanager
+def open_batch(account: str | None = None) -> Iterator[AzureBatch]:
+    """A client on the named account, else on the one that `--account` or AZBATCH_ACCOUNT chose."""
+    from azbatch_core.client import AzureBatch  # noqa: PLC0415 - not needed for help
+
+    with AzureBatch(account or settings().chosen_account()) as batch:
+        yield batch
+
+
+@contextmanager
+def open_job(reference: str) -> Iterator[JobHandle]:
+    """A handle on the job that `reference` names: ``<job id>`` or ``<account>:<job id>``."""
+    account, job_id = split_reference(reference)
+    with open_batch(account) as batch:
+        yield batch.job(job_id)
+
+
+def split_reference(reference: str) -> tuple[str | None, str]:
+    """The account (None when not named) and the job id of what a person typed for a job.
+
+    Raises:
+        click.UsageError: It has no job id, or its account contradicts `--account`.
+    """
+    account, colon, job_id = reference.rpartition(":")
+    if not job_id or (colon and not account):
+        exits.usage(f"{reference!r} is not a job: expected JOB or ACCOUNT:JOB.")
+    asked = settings().account
+    if account and asked and asked != account:
+        exits.usage(f"{reference!r} is a job of account {account!r}, but --account says {asked!r}.")
+    return account or None, job_id

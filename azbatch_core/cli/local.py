@@ -1,0 +1,118 @@
+"""`azbatch local`: the local Batch service as a background process.
+
+The service is reached as a program (`python -m azbatch_core.local`) and never imported: what works here works
+the same for whoever starts it otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from azbatch_core.cli import exits
+from azbatch_core.cli.lazy import Entry, LazyGroup, command, json_option
+from azbatch_core.cli.output import print_fields, print_json
+from azbatch_core.cli.progress import info
+from azbatch_core.errors import ConfigurationError, ServiceUnavailable
+
+_COMMANDS = {
+    "start": Entry("azbatch_core.cli.local:start", "Start it, unless it runs already."),
+    "stop": Entry("azbatch_core.cli.local:stop", "Stop it; jobs go on after the next start."),
+    "status": Entry("azbatch_core.cli.local:status", "Say whether it runs, and where."),
+    "reset": Entry("azbatch_core.cli.local:reset", "Stop it and remove all its jobs, pools and files."),
+}
+
+_MISSING_EXTRA = 3
+
+
+@click.group("local", cls=LazyGroup, entries=_COMMANDS)
+def local() -> None:
+    """The local Batch service: a background process that speaks the Azure Batch API on this machine.
+
+    Commands on the account `local` start it by themselves, and it stops by itself after an idle time. Its
+    state is in ~/.local/state/azbatch/local, or $AZBATCH_LOCAL_DIR.
+    """
+
+
+@command("start", account=False)
+@json_option
+def start(*, as_json: bool) -> None:
+    """Start the local service, unless it runs already; return when it answers."""
+    _show(_call("start"), as_json=as_json)
+
+
+@command("stop", account=False)
+def stop() -> None:
+    """Stop the local service. Its jobs stay and go on after the next start; one that does not run is fine."""
+    _call("stop")
+    info("the local service is stopped")
+
+
+@command("status", account=False)
+@json_option
+def status(*, as_json: bool) -> None:
+    """Say whether the local service runs, and where. Exits with 3 when it does not run."""
+    document = _call("status")
+    _show(document, as_json=as_json)
+    exits.finish(exits.OK if document.get("running", True) else exits.SERVICE)
+
+
+@command("reset", account=False)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+def reset(*, yes: bool) -> None:
+    """Stop the local service and remove everything it knows: jobs, pools, files, stored blobs."""
+    if not yes:
+        click.confirm(
+            f"Remove all jobs, pools and files of the local service in {_state_dir()}?", abort=True, err=True
+        )
+    _call("reset")
+    info("the local service is empty")
+
+
+def _state_dir() -> Path:
+    return Path(os.environ.get("AZBATCH_LOCAL_DIR") or "~/.local/state/azbatch/local").expanduser().absolute()
+
+
+def _call(verb: str) -> dict[str, Any]:
+    """Run a verb of the service's own program; its one line of JSON, without keys."""
+    done = subprocess.run(
+        [sys.executable, "-m", "azbatch_core.local", verb, "--state-dir", str(_state_dir())],
+        check=False,
+        capture_output=True,
+        text=True,
+        # `python -m` looks for modules in the working folder first: a stray `queue.py` there must not matter.
+        cwd="/",
+    )
+    if done.returncode == _MISSING_EXTRA and verb != "status":
+        raise ConfigurationError("the local service is not installed", hint="pip install 'azbatch[local]'")
+    document = _last_json_line(done.stdout)
+    if done.returncode and document is None:
+        said = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
+        raise ServiceUnavailable(f"the local service could not {verb}: {exits.redact(said)}")
+    return {name: value for name, value in (document or {}).items() if not name.endswith("_key")}
+
+
+def _last_json_line(text: str) -> dict[str, Any] | None:
+    for line in reversed(text.splitlines()):
+        try:
+            document = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(document, dict):
+            return document
+    return None
+
+
+def _show(document: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(document)
+    else:
+        print_fields(
+            (name.replace("_", " "), str(value)) for name, value in document.items() if value is not None
+        )

@@ -1,0 +1,44 @@
+"""`azbatch logs`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from azbatch_core.cli import exits
+from azbatch_core.cli.client import open_job
+from azbatch_core.cli.follow import LogWriter, say_way_back
+from azbatch_core.cli.lazy import command
+from azbatch_core.cli.progress import Progress
+from azbatch_core.cli.recent import complete_job
+
+if TYPE_CHECKING:
+    from azbatch_core.service.states import LogStream
+
+
+@command("logs")
+@click.option("-f", "--follow", "following", is_flag=True, help="Go on until the task (the job) is over.")
+@click.option(
+    "--stream",
+    type=click.Choice(["stdout", "stderr", "both"]),
+    default="both",
+    show_default=True,
+    help="Which output. Each arrives on its own stream here too.",
+)
+@click.argument("job", metavar="JOB", shell_complete=complete_job)
+@click.argument("task", metavar="[TASK]", required=False)
+def logs(*, job: str, task: str | None, following: bool, stream: str) -> None:
+    """Print what a task wrote. Without TASK: every task of the job, its name before each line."""
+    with open_job(job) as handle:
+        prefix = task is None and handle.status().total > 1
+        with Progress(quiet=True) as progress:
+            writer = LogWriter(progress, prefix=prefix)
+            try:
+                for chunk in handle.logs(task, cast("LogStream", stream), follow=following):
+                    writer.write(chunk)
+                writer.close()
+            except KeyboardInterrupt:
+                if following:
+                    say_way_back(handle.handle)
+                exits.finish(exits.INTERRUPTED)

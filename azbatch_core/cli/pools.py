@@ -1,0 +1,145 @@
+"""`azbatch pools`: what is kept, and what it keeps running."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from azbatch_core.cli import exits
+from azbatch_core.cli.client import open_batch
+from azbatch_core.cli.lazy import Entry, LazyGroup, account_option, command, debug_option, json_option
+from azbatch_core.cli.nodes import print_nodes
+from azbatch_core.cli.output import (
+    Column,
+    ago,
+    clock,
+    jsonable,
+    paint_state,
+    print_fields,
+    print_json,
+    print_table,
+)
+from azbatch_core.cli.progress import info, warn
+from azbatch_core.errors import AzBatchError, NotFound
+
+if TYPE_CHECKING:
+    from azbatch_core.service.states import PoolSummary
+
+_COMMANDS = {
+    "list": Entry("azbatch_core.cli.pools:list_pools", "List the pools of the account (the default)."),
+    "show": Entry("azbatch_core.cli.pools:show", "Show a pool and its nodes."),
+    "delete": Entry("azbatch_core.cli.pools:delete", "Delete pools; their nodes stop costing."),
+}
+
+_COLUMNS = (
+    Column("POOL"),
+    Column("STATE", state=True),
+    Column("NODES", right=True),
+    Column("SPOT", right=True, drop=2),
+    Column("SLOTS", right=True, drop=3),
+    Column("VM SIZE", drop=1),
+    Column("AGE", right=True, drop=4),
+    Column("TROUBLE", shrink=True, drop=5),
+)
+
+
+@click.group("pools", cls=LazyGroup, entries=_COMMANDS, invoke_without_command=True)
+@json_option
+@click.pass_context
+def pools(ctx: click.Context, *, as_json: bool) -> None:
+    """List, show or delete pools. Without a command: list them."""
+    if ctx.invoked_subcommand is None:
+        _list(as_json=as_json)
+
+
+pools.params += [account_option(), debug_option()]
+
+
+@command("list")
+@json_option
+def list_pools(*, as_json: bool) -> None:
+    """List every pool of the account: nodes now/wanted, and current trouble."""
+    _list(as_json=as_json)
+
+
+def _list(*, as_json: bool) -> None:
+    with open_batch() as batch:
+        found = list(batch.pools())
+    if as_json:
+        print_json([jsonable(pool) for pool in found])
+    else:
+        print_table(_COLUMNS, map(_row, found), empty="No pools.")
+
+
+def _row(pool: PoolSummary) -> tuple[str, ...]:
+    return (
+        pool.id,
+        _state(pool),
+        f"{pool.dedicated}/{pool.target_dedicated}",
+        f"{pool.spot}/{pool.target_spot}",
+        str(pool.slots),
+        pool.vm_size.lower().removeprefix("standard_"),
+        ago(pool.created),
+        "; ".join(pool.errors),
+    )
+
+
+def _state(pool: PoolSummary) -> str:
+    """The pool's state, or what its allocation is doing while the pool itself is simply there."""
+    if pool.state == "active" and pool.allocation_state not in {"", "steady"}:
+        return pool.allocation_state
+    return pool.state
+
+
+@command("show")
+@json_option
+@click.argument("pool", metavar="POOL")
+def show(*, pool: str, as_json: bool) -> None:
+    """Show a pool and its nodes."""
+    with open_batch() as batch:
+        found = next((item for item in batch.pools() if item.id.lower() == pool.lower()), None)
+        if found is None:
+            raise NotFound(f"there is no pool {pool}", hint="`azbatch pools` lists them")
+        members = list(batch.nodes(found.id))
+    if as_json:
+        print_json({**jsonable(found), "nodes": [jsonable(node) for node in members]})
+        return
+    print_fields(
+        [
+            ("Pool", found.id),
+            ("State", f"{paint_state(found.state)}, {found.allocation_state}"),
+            ("VM size", found.vm_size),
+            ("Nodes", f"{found.dedicated} of {found.target_dedicated} wanted"),
+            ("Spot", f"{found.spot} of {found.target_spot} wanted"),
+            ("Slots", f"{found.slots} a node"),
+            ("Scaling", "by formula" if found.autoscale else "fixed"),
+            ("Made by", "azbatch" if found.managed else "someone else"),
+            ("Created", clock(found.created)),
+        ]
+    )
+    for error in found.errors:
+        warn(error)
+    click.echo()
+    print_nodes(members)
+
+
+@command("delete")
+@click.option("--wait", "waiting", is_flag=True, help="Return when they are gone, not when that has begun.")
+@click.argument("pool_ids", metavar="POOL...", nargs=-1, required=True)
+def delete(*, pool_ids: tuple[str, ...], waiting: bool) -> None:
+    """Delete pools. Their running tasks go back to the queue; their nodes stop costing.
+
+    A pool that is not there is fine.
+    """
+    code = exits.OK
+    with open_batch() as batch:
+        for pool_id in pool_ids:
+            try:
+                batch.delete_pool(pool_id, wait=waiting)
+            except AzBatchError as error:  # noqa: PERF203 - each pool may fail by itself
+                exits.complain(f"{pool_id}: {error}")
+                code = exits.exit_code_of(error)
+            else:
+                info(f"{'deleted' if waiting else 'deleting'} pool {pool_id}")
+    exits.finish(code)

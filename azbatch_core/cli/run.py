@@ -1,0 +1,124 @@
+"""`azbatch run`: one command, as near to running it here as a queue allows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from azbatch_core.cli import exits
+from azbatch_core.cli.client import open_batch
+from azbatch_core.cli.follow import follow
+from azbatch_core.cli.lazy import command, json_option
+from azbatch_core.cli.output import job_document, print_json
+from azbatch_core.cli.submission import show_plan, submit_plan
+from azbatch_core.cli.tables import print_outcome
+
+if TYPE_CHECKING:
+    from azbatch_core.specs import JobSpec
+
+
+@command("run", context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS] [--]")
+@click.option("--pool", metavar="ID", help="Run on this pool; otherwise a managed one is made and kept.")
+@click.option("--cpus", type=float, metavar="N", help="CPUs that the command needs.")
+@click.option("--memory", metavar="SIZE", help="Memory that it needs, such as 16GiB.")
+@click.option("--gpus", type=int, metavar="N", help="GPUs that it needs.")
+@click.option("--image", metavar="REF", help="Run in a container of this image.")
+@click.option(
+    "-e",
+    "--env",
+    "environment",
+    multiple=True,
+    metavar="NAME[=VALUE]",
+    help="Set a variable. NAME alone passes this shell's value on, as a secret. May be repeated.",
+)
+@click.option("--shell", is_flag=True, help="The words are a bash script: $VAR, pipes and && work.")
+@click.option("--wall-time", metavar="TIME", help="End it after this time, such as 90s, 15m or 2h.")
+@click.option(
+    "--retries", type=click.IntRange(min=0), metavar="N", help="Try again this often when it fails."
+)
+@click.option("--name", metavar="NAME", help="The job's name; otherwise the command's.")
+@click.option("-d", "--detach", is_flag=True, help="Print the job and return; do not follow it.")
+@click.option("--dry-run", is_flag=True, help="Print what would be sent; send nothing.")
+@click.option("-q", "--quiet", is_flag=True, help="No remarks of azbatch's own, errors excepted.")
+@json_option
+@click.argument("words", nargs=-1, required=True, metavar="CMD [ARGS]...")
+def run(
+    *, words: tuple[str, ...], detach: bool, dry_run: bool, quiet: bool, as_json: bool, **wishes: Any
+) -> None:
+    """Run one command, show its output as it comes, and exit with its exit code.
+
+    Its stdout and stderr arrive on this command's. It starts in an empty folder of its own on a node; files
+    and variables of this machine are not there unless sent. Put `--` before the command.
+
+    \b
+      azbatch run -- python3 -c 'print(6 * 7)'
+      azbatch run --cpus 4 --memory 16GiB --wall-time 2h -- ./solve --fast
+      azbatch run --shell -- 'echo $AZ_BATCH_NODE_ID | tr a-z A-Z'
+    """  # noqa: D301 - \b is click's mark for lines that stay as they are
+    with open_batch() as batch:
+        plan = batch.plan(_job(words, **wishes))
+        if dry_run:
+            show_plan(plan, as_json=as_json)
+            return
+        submission = submit_plan(batch, plan, detach=detach, quiet=quiet, as_json=as_json)
+        if detach:
+            return
+        status = follow(submission.job, tasks=1, logs=not as_json, quiet=quiet)
+        if as_json:
+            print_json(job_document(status))
+        task = status.failures[0] if status.failures else None
+        code = exits.task_exit_code(task, succeeded=status.exit_code == 0)
+        if code:
+            print_outcome(submission.job, status)
+    exits.finish(code)
+
+
+def _job(
+    words: tuple[str, ...],
+    *,
+    name: str | None,
+    pool: str | None,
+    cpus: float | None,
+    memory: str | None,
+    gpus: int | None,
+    image: str | None,
+    environment: tuple[str, ...],
+    shell: bool,
+    wall_time: str | None,
+    retries: int | None,
+) -> JobSpec:
+    """The options as a job of one task. Options not given are left out, so that the specs' defaults hold."""
+    from azbatch_core.specs import JobSpec  # noqa: PLC0415 - not needed for help
+
+    resources = _given(cpus=cpus, memory=memory, gpus=gpus)
+    task = _given(
+        command={"shell": " ".join(words)} if shell else list(words),
+        container={"image": image} if image else None,
+        environment=[_variable(text) for text in environment] or None,
+        resources=resources or None,
+        retry={"max_retries": retries} if retries else None,
+        wall_time=wall_time,
+    )
+    job: dict[str, Any] = {"name": name or _name(words, shell=shell), "tasks": [task], **_given(pool=pool)}
+    return JobSpec(**job)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _variable(text: str) -> dict[str, Any]:
+    """`NAME=VALUE`, split at the first `=`; `NAME` alone is a reference to this shell's variable."""
+    name, equals, value = text.partition("=")
+    if equals:
+        return {"name": name, "value": value}
+    return {"name": name, "secret": f"env:{name}"}
+
+
+def _name(words: tuple[str, ...], *, shell: bool) -> str:
+    """A job's name from its command: the program without its folder, only what an id may hold."""
+    program = words[0].split()[0] if shell and words[0].split() else PurePath(words[0]).name
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", PurePath(program).name).strip("-")[:40] or "run"

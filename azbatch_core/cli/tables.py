@@ -1,0 +1,89 @@
+"""The tables that several commands print, and the words around a job that is over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from azbatch_core.cli.output import Column, paint_state, print_table, span
+from azbatch_core.cli.paint import paint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from azbatch_core.client import JobHandle
+    from azbatch_core.service.states import Explanation, JobStatus, TaskStatus
+
+MANY_TASKS = 50
+"""Jobs with more tasks than this end with a summary and the failures, not with a line for each task."""
+
+_TASK_COLUMNS = (
+    Column("TASK"),
+    Column("STATE", state=True),
+    Column("EXIT", right=True),
+    Column("NODE", drop=2, shrink=True),
+    Column("TIME", right=True),
+    Column("TRIES", right=True, drop=3),
+    Column("NOTE", drop=1, shrink=True),
+)
+
+
+def print_tasks(tasks: Iterable[TaskStatus], *, err: bool = False) -> None:
+    """A line for each task: state, exit code, node, time."""
+    print_table(_TASK_COLUMNS, map(_task_row, tasks), empty="This job has no such tasks.", err=err)
+
+
+def _task_row(task: TaskStatus) -> tuple[str, ...]:
+    tries = 1 + task.retries + task.requeues if task.started else 0
+    note = task.message or ""
+    if task.category is not None:
+        note = f"{task.category}: {note}"
+    return (
+        task.id,
+        task.state.value,
+        "-" if task.exit_code is None else str(task.exit_code),
+        task.node_id or "-",
+        span(task.duration),
+        str(tries) if tries else "-",
+        note,
+    )
+
+
+def print_end(job: JobHandle, status: JobStatus) -> None:
+    """How each task went on stdout; for a job that did not succeed also why, on stderr."""
+    if status.total <= MANY_TASKS:
+        print_tasks(job.tasks())
+    else:
+        counts = ", ".join(f"{count} {paint_state(state.value)}" for state, count in status.counts.items())
+        click.echo(f"{status.total} tasks: {counts}")
+        if status.failures:
+            print_tasks(status.failures)
+    print_outcome(job, status)
+
+
+def print_outcome(job: JobHandle, status: JobStatus) -> None:
+    """One line on stderr that says how the job ended, and for a bad end the reasons."""
+    from azbatch_core.service.states import JobState  # noqa: PLC0415 - not needed for help
+
+    took = span(status.ended - status.created) if status.ended and status.created else None
+    outcome = f"azbatch: {status.handle} {paint_state(status.state.value, err=True)}"
+    if status.state is JobState.SUCCEEDED:
+        click.echo(f"{outcome} in {took}" if took else outcome, err=True)
+        return
+    click.echo(f"{outcome}: {status.reason}" if status.reason else outcome, err=True)
+    print_reasons(job.why(), err=True)
+
+
+_MOST_REASONS = 10
+
+
+def print_reasons(reasons: list[Explanation], *, err: bool) -> None:
+    """Each explanation with its hint, at most ten when they are an aside to something else."""
+    shown = reasons[:_MOST_REASONS] if err else reasons
+    for reason in shown:
+        click.echo(f"  {paint(reason.subject, err=err, bold=True)}: {reason.text}", err=err)
+        if reason.hint:
+            click.echo(f"    {paint('try:', err=err, fg='cyan')} {reason.hint}", err=err)
+    if len(reasons) > len(shown):
+        click.echo(f"  … and {len(reasons) - len(shown)} more: `azbatch why` shows all", err=err)
