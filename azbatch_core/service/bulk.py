@@ -33,6 +33,7 @@ WORKERS = 4
 MAX_ROUNDS = 6
 _FIRST_WAIT = 0.25
 _LONGEST_WAIT = 8.0
+_NOT_SENT = "not sent: the submission had stopped"
 _TOO_LARGE = ("RequestBodyTooLarge", "RequestEntityTooLarge")
 
 
@@ -101,6 +102,7 @@ class BulkAdd:
         self._workers = workers
         self._on_progress = on_progress
         self._sleep = sleep
+        self._ids: list[str] = []
         self._results: list[TaskAddResult | None] = []
         self._seen: set[str] = set()
         self._stopped = threading.Event()
@@ -127,9 +129,12 @@ class BulkAdd:
                     pending = self._collect(pending)
             except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the outcome carries it
                 self._stop(error)
-        return BulkOutcome(
-            [result or _lost(index) for index, result in enumerate(self._results)], self._fatal
-        )
+        # Workers settle whatever they were given; the rest never left.
+        results = [
+            result or TaskAddResult(name, "failed", _NOT_SENT)
+            for name, result in zip(self._ids, self._results, strict=True)
+        ]
+        return BulkOutcome(results, self._fatal)
 
     def _collect(self, pending: set[Future[None]]) -> set[Future[None]]:
         done, left = wait(pending, return_when=FIRST_COMPLETED)
@@ -157,6 +162,7 @@ class BulkAdd:
     def _items(self, source: Iterable[Wanted | TaskAddResult]) -> Iterator[_Item]:
         """The tasks that can be sent at all; the others get their result here."""
         for index, wanted in enumerate(source):
+            self._ids.append(wanted.id)
             self._results.append(None)
             if isinstance(wanted, TaskAddResult):
                 self._results[index] = wanted
@@ -183,7 +189,7 @@ class BulkAdd:
             while groups:
                 group = groups.popleft()
                 if self._stopped.is_set():
-                    self._fail(group, "not sent: the submission had stopped")
+                    self._fail(group, _NOT_SENT)
                     continue
                 try:
                     members, resent = self._channel.post([item.wanted.body for item in group])
@@ -194,13 +200,14 @@ class BulkAdd:
                 if again:
                     self._pause(again)
                     groups.append(again)
-        except AzBatchError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, each task gets its result
             self._stop(error)
-            # The service may have taken some of them before it stopped answering.
-            unsure = "it may or may not be in the job: " if error.retryable else ""
-            self._fail(group, f"{unsure}{error.message}", error.code)
+            # Where no answer came, the service may have taken some of them.
+            certain = isinstance(error, AzBatchError) and not error.retryable
+            unsure = "" if certain else "it may or may not be in the job: "
+            self._fail(group, f"{unsure}{getattr(error, 'message', error)}", getattr(error, "code", None))
             for rest in groups:
-                self._fail(rest, "not sent: the submission had stopped")
+                self._fail(rest, _NOT_SENT)
 
     def _halves(self, group: list[_Item], error: InvalidRequest) -> list[list[_Item]]:
         """Split a refused request, so that one bad or fat task does not take the others with it."""
@@ -273,8 +280,3 @@ def _plain(error: dict[str, Any] | None) -> dict[str, Any]:
         return {}
     message = error.get("message")
     return {**error, "message": message.get("value") if isinstance(message, dict) else message}
-
-
-def _lost(index: int) -> TaskAddResult:
-    """A task whose answer was still out when the caller interrupted the run."""
-    return TaskAddResult(f"tasks[{index}]", "failed", "interrupted: it may or may not be in the job")
