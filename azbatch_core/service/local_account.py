@@ -1,0 +1,129 @@
+"""The account ``local``: a Batch service on this machine that is there whenever it is named.
+
+The client half knows the local service by what it writes down (a file with endpoint and keys, readable by its
+owner alone) and by its command line; it imports nothing of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from azbatch_core.errors import ConfigurationError, ServiceUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from azbatch_core.specs import AccountSpec
+
+__all__ = ["LOCAL", "local_account", "state_dir"]
+
+LOCAL = "local"
+_MISSING_EXTRA = 3
+_ANSWER_WITHIN = 2.0
+_START_WITHIN = 60.0
+
+
+def state_dir(environ: Mapping[str, str] | None = None) -> Path:
+    """Where the local service's state is: ``$AZBATCH_LOCAL_DIR``, else ``~/.local/state/azbatch/local``."""
+    chosen = (os.environ if environ is None else environ).get("AZBATCH_LOCAL_DIR")
+    return Path(chosen).expanduser() if chosen else Path.home() / ".local" / "state" / "azbatch" / "local"
+
+
+def local_account(*, start: bool = True) -> AccountSpec:
+    """The account of the local service.
+
+    Args:
+        start: Start the service when it is not running; on return it answers.
+
+    Raises:
+        ConfigurationError: The extra ``local`` is not installed, or the service did not start.
+        ServiceUnavailable: It is not running, and `start` is False.
+    """
+    directory = state_dir()
+    found = _read(directory / "endpoint.json")
+    if found is not None and _answers(found):
+        return _account(found)
+    if not start:
+        raise ServiceUnavailable("the local service is not running", hint="azbatch local start")
+    return _account(_start(directory))
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        # Not there, or half written by a service that is starting: either way there is nothing to talk to
+        # yet.
+        return None
+    return document if isinstance(document, dict) and "endpoint" in document else None
+
+
+def _answers(found: Mapping[str, Any]) -> bool:
+    """Whether the process that wrote the file lives, and someone listens at its address.
+
+    Both, because after a crash another program may have got the process id, or the port.
+    """
+    try:
+        os.kill(int(found["pid"]), 0)
+        url = urlsplit(str(found["endpoint"]))
+        with socket.create_connection((url.hostname or "", url.port or 0), timeout=_ANSWER_WITHIN):
+            return True
+    except (OSError, KeyError, ValueError, TypeError):
+        return False
+
+
+def _start(directory: Path) -> dict[str, Any]:
+    import subprocess  # noqa: PLC0415 - only the first command of a day pays for it
+
+    command = [sys.executable, "-m", "azbatch_core.local", "start", "--state-dir", str(directory)]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=_START_WITHIN,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        raise ConfigurationError(
+            f"the local service did not start within {_START_WITHIN:.0f} seconds",
+            hint=f"see the log in {directory}",
+        ) from None
+    if done.returncode == _MISSING_EXTRA:
+        raise ConfigurationError("the local service is not installed", hint="pip install 'azbatch[local]'")
+    try:
+        document = json.loads(done.stdout.strip().rpartition("\n")[2]) if done.returncode == 0 else None
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or "endpoint" not in document:
+        last = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
+        raise ConfigurationError(
+            f"the local service did not start: {last}", hint=f"see the log in {directory}"
+        )
+    return document
+
+
+def _account(found: Mapping[str, Any]) -> AccountSpec:
+    from azbatch_core.specs import AccountSpec, Secret, StorageSpec  # noqa: PLC0415 - pydantic is not free
+
+    storage = None
+    if found.get("blob_endpoint"):
+        storage = StorageSpec(
+            blob_endpoint=found["blob_endpoint"],
+            account_name=found["blob_account"],
+            account_key=Secret(found["blob_key"]),
+        )
+    return AccountSpec(
+        name=LOCAL,
+        endpoint=found["endpoint"],
+        credential="shared_key",
+        account_key=Secret(found["account_key"]),
+        storage=storage,
+    )
