@@ -29,7 +29,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from azbatch_core.errors import ConfigurationError, ServiceUnavailable, SpecError
 from azbatch_core.service import credentials
@@ -95,10 +94,12 @@ def load_account(name: str | None = None) -> AccountSpec:
     if chosen == LOCAL:
         return local_account()
     environment = _from_environment()
-    if environment is not None and chosen in (ENV, environment.name):
+    if environment is not None and chosen == ENV:
         return environment
     if chosen in config.profiles:
         return config.account(chosen)
+    if environment is not None and chosen == environment.name:
+        return environment
     known = sorted({*config.profiles, LOCAL, *([environment.name] if environment else [])})
     if chosen == ENV:
         raise ConfigurationError(
@@ -120,17 +121,17 @@ def list_accounts() -> tuple[AccountEntry, ...]:
     config = _Config.read(config_path())
     default = _default(config)
     found = {LOCAL: ("built in", _local_or_none())}
-    for name in config.profiles:
-        found[name] = (str(config.path), config.account(name))
     environment = _from_environment()
     if environment is not None:
         found[environment.name] = ("environment", environment)
+    for name in config.profiles:
+        found[name] = (str(config.path), config.account(name))
     return tuple(
         AccountEntry(
             name=name,
             source=source,
             endpoint=account.endpoint if account else None,
-            credential=credentials.kind(account) if account else "shared_key",
+            credential=account.credential if account else "shared_key",
             is_default=name == default or (default == ENV and source == "environment"),
         )
         for name, (source, account) in sorted(found.items())
@@ -153,53 +154,62 @@ def _default(config: _Config) -> str:
         # Falling back to `local` here would run the work somewhere else than meant.
         raise ConfigurationError(
             "AZURE_BATCH_ACCOUNT and AZURE_BATCH_ACCESS_KEY are set, but AZURE_BATCH_ENDPOINT is not",
-            hint="export AZURE_BATCH_ENDPOINT=https://<account>.<region>.batch.azure.com, or use --account local",
+            hint="export AZURE_BATCH_ENDPOINT=https://<account>.<region>.batch.azure.com, or ask for local",
         )
     return LOCAL
 
 
 def _from_environment() -> AccountSpec | None:
     """The account that the variables define; None without an endpoint."""
-    environ = os.environ
-    endpoint = environ.get("AZURE_BATCH_ENDPOINT")
+    endpoint = os.environ.get("AZURE_BATCH_ENDPOINT")
     if not endpoint:
         return None
     from azbatch_core.specs import AccountSpec  # noqa: PLC0415 - pydantic is not free
 
-    has_key = bool(environ.get("AZURE_BATCH_ACCESS_KEY"))
-    cloud = _cloud(environ)
-    settings: dict[str, Any] = {
-        "endpoint": endpoint,
-        "credential": "shared_key" if has_key else "default",
-        "cloud": cloud,
-    }
-    if has_key:
+    account_name = os.environ.get("AZURE_BATCH_ACCOUNT") or None
+    cloud = _cloud(endpoint, os.environ.get("AZURE_AUTHORITY_HOST", ""))
+    settings: dict[str, Any] = {"endpoint": endpoint, "account_name": account_name, "cloud": cloud}
+    if os.environ.get("AZURE_BATCH_ACCESS_KEY"):
         settings["account_key"] = "env:AZURE_BATCH_ACCESS_KEY"
-    if environ.get("AZURE_STORAGE_ACCOUNT"):
-        storage = environ["AZURE_STORAGE_ACCOUNT"]
-        settings["storage"] = {
-            "blob_endpoint": f"https://{storage}.{credentials.CLOUDS[cloud].blob}",
-            "account_name": storage,
-        }
-        if environ.get("AZURE_STORAGE_KEY"):
-            settings["storage"]["account_key"] = "env:AZURE_STORAGE_KEY"
+    if os.environ.get("AZURE_STORAGE_ACCOUNT"):
+        settings["storage"] = _storage_from_environment(cloud)
     try:
-        host = urlsplit(AccountSpec(name=ENV, endpoint=endpoint).endpoint or "").hostname or ENV
-        return AccountSpec(name=environ.get("AZURE_BATCH_ACCOUNT") or host.partition(".")[0], **settings)
+        account = AccountSpec(name=ENV, **settings)
+        # A handle that holds the account's own name means the same on another machine.
+        name = account.batch_account
+        return account if name == LOCAL else account.replace(name=name)
     except SpecError as error:
-        variable = {"endpoint": "AZURE_BATCH_ENDPOINT", "name": "AZURE_BATCH_ACCOUNT"}.get(
-            error.field or "", "AZURE_*"
-        )
-        raise ConfigurationError(f"{variable} in the environment: {error.message}", hint=error.hint) from None
+        raise ConfigurationError(
+            f"AZURE_BATCH_* in the environment: {error.message}", hint=error.hint
+        ) from None
 
 
-def _cloud(environ: Mapping[str, str]) -> str:
-    """The cloud that azure-identity's own variable points at."""
-    host = environ.get("AZURE_AUTHORITY_HOST", "").removeprefix("https://").strip("/")
-    for name, cloud in credentials.CLOUDS.items():
-        if cloud.authority == host:
+def _storage_from_environment(cloud: str) -> dict[str, str]:
+    account = os.environ["AZURE_STORAGE_ACCOUNT"]
+    storage = {
+        "blob_endpoint": f"https://{account}.{credentials.CLOUDS[cloud].blob}",
+        "account_name": account,
+    }
+    if os.environ.get("AZURE_STORAGE_KEY"):
+        storage["account_key"] = "env:AZURE_STORAGE_KEY"
+    return storage
+
+
+_CLOUD_ENDINGS = {
+    "usgov": (".usgovcloudapi.net", ".azure.us"),
+    "china": (".chinacloudapi.cn", ".azure.cn"),
+    "bleu": (".sovcloud-api.fr",),
+}
+
+
+def _cloud(endpoint: str, authority: str) -> str:
+    """The cloud of an endpoint's host, else the one that azure-identity's own variable points at."""
+    host = endpoint.strip("'\"/ ").lower()
+    for name, endings in _CLOUD_ENDINGS.items():
+        if host.endswith(endings):
             return name
-    return "public"
+    login = authority.removeprefix("https://").strip("/")
+    return next((name for name, cloud in credentials.CLOUDS.items() if cloud.authority == login), "public")
 
 
 class _Config:
@@ -271,13 +281,15 @@ class _Config:
         from azbatch_core.specs import AccountSpec  # noqa: PLC0415 - pydantic is not free
 
         fields = self.profiles[name]
+        if "name" in fields:
+            line = _line(self._text, name, "name")
+            raise self._wrong(f"accounts.{name}.name: the name stands in the heading", line, "remove it")
         try:
-            if "name" in fields:
-                raise SpecError("the name stands in the heading", field="name", hint="remove it")  # noqa: TRY301
-            return AccountSpec(name=name, **fields)
+            return AccountSpec.model_validate({**fields, "name": name})
         except SpecError as error:
             line = _line(self._text, name, (error.field or "").split(".")[0].split("[")[0] or None)
-            where = f"accounts.{name}.{error.field}: " if error.field else f"accounts.{name}: "
+            # The message of a field begins with the field.
+            where = f"accounts.{name}." if error.field else f"accounts.{name}: "
             raise self._wrong(where + error.message, line, error.hint) from None
 
     def _wrong(self, message: str, line: int | None, hint: str | None) -> ConfigurationError:

@@ -22,14 +22,12 @@ if TYPE_CHECKING:
 __all__ = [
     "CLOUDS",
     "Cloud",
-    "account_name",
     "build",
     "build_default",
     "build_token",
     "check",
     "decode_key",
     "is_key",
-    "kind",
     "scope",
 ]
 
@@ -86,18 +84,11 @@ def scope(account: AccountSpec) -> str:
     return f"{CLOUDS[account.cloud].batch}/.default"
 
 
-def kind(account: AccountSpec) -> str:
-    """The kind of credential in force: a key that is given without a word about the kind is used."""
-    if account.account_key is not None and "credential" not in account.model_fields_set:
-        return "shared_key"
-    return account.credential
-
-
 def is_key(account: AccountSpec, given: object | None = None) -> bool:
     """Whether requests are signed with the account's key instead of carrying a token."""
     if given is not None:
         return hasattr(given, "named_key")
-    return kind(account) == "shared_key"
+    return account.credential == "shared_key"
 
 
 def check(account: AccountSpec, given: object | None = None) -> str:
@@ -124,7 +115,7 @@ def check(account: AccountSpec, given: object | None = None) -> str:
     if not is_key(account, given) and urlsplit(endpoint).scheme != "https":
         raise ConfigurationError(
             f"the account {account.name!r} has an http endpoint, and a token must not travel unencrypted",
-            hint="use the https endpoint, or credential: shared_key (requests are signed; the key stays here)",
+            hint="use the https endpoint, or a shared key (it signs requests and stays here)",
         )
     return endpoint
 
@@ -178,13 +169,6 @@ def decode_key(key: str, what: str) -> bytes:
     return decoded
 
 
-def account_name(account: AccountSpec) -> str:
-    """The Batch account's own name, which a profile's name need not be: the first part of its host name."""
-    host = urlsplit(account.endpoint or "").hostname or ""
-    first, _, rest = host.partition(".")
-    return first if ".batch." in f".{rest}" else account.name
-
-
 def build(account: AccountSpec, given: object | None = None) -> Any:
     """The credential for `BatchClient`: the caller's own object, a named key, or one of azure.identity.
 
@@ -201,7 +185,7 @@ def build(account: AccountSpec, given: object | None = None) -> Any:
         raise _no_key(account)
     key = account.account_key.reveal(_resolver(account)).strip()
     decode_key(key, f"the key of the account {account.name!r}")
-    return AzureNamedKeyCredential(account_name(account), key)
+    return AzureNamedKeyCredential(account.batch_account, key)
 
 
 def _resolver(account: AccountSpec) -> Callable[[str], str]:
@@ -225,7 +209,7 @@ def build_token(account: AccountSpec) -> Any:
         "service_principal": _service_principal,
         "workload_identity": _workload_identity,
     }
-    return makers[kind(account)](_identity(), account)
+    return makers[account.credential](_identity(), account)
 
 
 def build_default(account: AccountSpec) -> Any:
@@ -249,47 +233,37 @@ def _given_only(**settings: str | None) -> dict[str, str]:
 
 def _default(module: Any, account: AccountSpec) -> Any:
     settings = _given_only(
-        managed_identity_client_id=account.client_id, workload_identity_client_id=account.client_id
+        managed_identity_client_id=account.client_id,
+        workload_identity_client_id=account.client_id,
+        workload_identity_tenant_id=account.tenant_id,
+        shared_cache_tenant_id=account.tenant_id,
     )
-    if account.tenant_id:
-        settings |= dict.fromkeys(
-            ("workload_identity_tenant_id", "interactive_browser_tenant_id", "shared_cache_tenant_id"),
-            account.tenant_id,
-        )
     return module.DefaultAzureCredential(authority=CLOUDS[account.cloud].authority, **settings)
 
 
 def _service_principal(module: Any, account: AccountSpec) -> Any:
-    """From the account's settings; what is missing, from the variables that azure-identity reads."""
     secret = account.client_secret.reveal(_resolver(account)) if account.client_secret else None
-    settings = {
-        "tenant_id": account.tenant_id or os.environ.get("AZURE_TENANT_ID"),
-        "client_id": account.client_id or os.environ.get("AZURE_CLIENT_ID"),
-        "client_secret": secret or os.environ.get("AZURE_CLIENT_SECRET"),
-    }
-    _require(account, settings)
-    return module.ClientSecretCredential(**settings, authority=CLOUDS[account.cloud].authority)
+    return module.ClientSecretCredential(
+        account.tenant_id, account.client_id, secret, authority=CLOUDS[account.cloud].authority
+    )
 
 
 def _workload_identity(module: Any, account: AccountSpec) -> Any:
+    """From the profile; what is missing there, from the variables that a cluster's webhook sets."""
     settings = {
-        "tenant_id": account.tenant_id or os.environ.get("AZURE_TENANT_ID"),
-        "client_id": account.client_id or os.environ.get("AZURE_CLIENT_ID"),
-        "token_file_path": os.environ.get("AZURE_FEDERATED_TOKEN_FILE"),
+        "AZURE_TENANT_ID": account.tenant_id or os.environ.get("AZURE_TENANT_ID"),
+        "AZURE_CLIENT_ID": account.client_id or os.environ.get("AZURE_CLIENT_ID"),
+        "AZURE_FEDERATED_TOKEN_FILE": os.environ.get("AZURE_FEDERATED_TOKEN_FILE"),
     }
-    _require(account, settings, names={"token_file_path": "AZURE_FEDERATED_TOKEN_FILE"})
-    return module.WorkloadIdentityCredential(**settings, authority=CLOUDS[account.cloud].authority)
-
-
-def _require(
-    account: AccountSpec, settings: dict[str, str | None], names: dict[str, str] | None = None
-) -> None:
     missing = [name for name, value in settings.items() if not value]
-    if not missing:
-        return
-    shown = ", ".join((names or {}).get(name, name) for name in missing)
-    variables = ", ".join((names or {}).get(name, f"AZURE_{name.upper()}") for name in missing)
-    raise ConfigurationError(
-        f"the account {account.name!r} uses {kind(account)}, but lacks {shown}",
-        hint=f"set it in the profile, or {variables} in the environment",
+    if missing:
+        raise ConfigurationError(
+            f"the account {account.name!r} uses workload_identity, but {', '.join(missing)} is not set",
+            hint="these are set in a pod whose service account is bound to an identity",
+        )
+    return module.WorkloadIdentityCredential(
+        tenant_id=settings["AZURE_TENANT_ID"],
+        client_id=settings["AZURE_CLIENT_ID"],
+        token_file_path=settings["AZURE_FEDERATED_TOKEN_FILE"],
+        authority=CLOUDS[account.cloud].authority,
     )

@@ -107,7 +107,7 @@ def resolver(account: AccountSpec) -> KeyVaultResolver:
     """
 
     def make() -> Any:
-        if credentials.kind(account) in ("shared_key", "service_principal"):
+        if account.credential in ("shared_key", "service_principal"):
             return credentials.build_default(account)
         return credentials.build_token(account)
 

@@ -123,6 +123,7 @@ def _account(found: Mapping[str, Any]) -> AccountSpec:
     return AccountSpec(
         name=LOCAL,
         endpoint=found["endpoint"],
+        account_name=found["account_name"],
         credential="shared_key",
         account_key=Secret(found["account_key"]),
         storage=storage,

@@ -113,7 +113,7 @@ class StorageResolver:
         if storage is None:
             raise ConfigurationError(
                 f"the account {self._account.name!r} has no storage, which a container by name needs",
-                hint="add storage with blob_endpoint and account_name to the profile, or give a container_url",
+                hint="add storage (blob_endpoint, account_name) to the profile, or give a container_url",
             )
         return storage
 
@@ -172,8 +172,8 @@ class StorageResolver:
         lifetime = min(self._lifetime, _LONGEST_DELEGATION)
         if lifetime < self._lifetime:
             self._warn(
-                f"signatures for storage last {lifetime.days} days without an account key, and the job may last"
-                f" {self._lifetime.days}: outputs later than that fail; use an identity or a shorter wall time"
+                f"without an account key, signatures for storage last {lifetime.days} days, the job may last"
+                f" {self._lifetime.days}: later uploads would fail; use an identity or a shorter wall time"
             )
         if self._delegation is None:
             now = self._now()
@@ -210,8 +210,8 @@ class StorageResolver:
             credential = credentials.build_token(self._account)
         if not isinstance(credential, dict) and not storage.blob_endpoint.startswith("https://"):
             raise ConfigurationError(
-                f"the storage account {storage.account_name!r} has an http endpoint, and a token must not travel"
-                " unencrypted",
+                f"the storage account {storage.account_name!r} has an http endpoint,"
+                " and a token must not travel unencrypted",
                 hint="use the https endpoint, or give the storage's account_key",
             )
         settings = {} if self._transport is None else {"transport": self._transport}
