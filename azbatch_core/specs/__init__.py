@@ -1,7 +1,7 @@
 """What a user asks for: frozen descriptions of jobs, tasks, pools and accounts, right by construction.
 
-No input or output here (apart from reading a job file when asked to), and nothing of Azure. The words are Batch's own, in
-snake_case.
+No input or output here (apart from reading a job file when asked to), and nothing of Azure. The words are
+Batch's own, in snake_case.
 """
 
 from azbatch_core.specs.accounts import AccountSpec, StorageSpec

@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
-from typing_extensions import Self  # pydantic resolves it at run time
 
 from azbatch_core.specs.base import Spec
 from azbatch_core.specs.problems import problem, show
 from azbatch_core.specs.secrets import Secret
 from azbatch_core.specs.urls import is_private_host, split_http_url
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Credential = Literal[
     "shared_key", "default", "cli", "managed_identity", "service_principal", "workload_identity"
@@ -34,7 +36,8 @@ def repair_endpoint(value: str) -> str:
     """An endpoint URL without the usual slips: spaces and quotes around it, no scheme, a slash at the end.
 
     Raises:
-        SpecError: What is left is not an http(s) URL of a host, has a query, or is a Batch host over plain http.
+        SpecError: What is left is not an http(s) URL of a host, has a query, or is a Batch host over plain
+            http.
     """
     text = value.strip().strip("'\"`").strip()
     if not text:
@@ -77,7 +80,9 @@ class StorageSpec(Spec):
     """A blob storage account for inputs and outputs."""
 
     blob_endpoint: str = Field(
-        description="The URL of the blob service; quotes, a missing https:// and a slash at the end are repaired.",
+        description=(
+            "The URL of the blob service; quotes, a missing https:// and a slash at the end are repaired."
+        ),
         examples=["https://mystorage.blob.core.windows.net"],
     )
     account_name: str = Field(
@@ -117,7 +122,7 @@ class StorageSpec(Spec):
 
 
 class AccountSpec(Spec):
-    """A Batch account: its endpoint and the way to log in. A profile of the configuration file is one of these."""
+    """A Batch account: its endpoint and the way to log in; a profile of the configuration is one."""
 
     name: str = Field(
         description="The profile's name: letters, digits, '.', '_' and '-'. It is part of every job handle.",
@@ -130,14 +135,18 @@ class AccountSpec(Spec):
     )
     account_name: str | None = Field(
         default=None,
-        description="The Batch account's own name. Left out: taken from the endpoint, else the profile's name.",
+        description=(
+            "The Batch account's own name. Left out: taken from the endpoint, else the profile's name."
+        ),
         examples=["myaccount"],
     )
     credential: Credential = Field(
         default="default",
         description=(
-            "How to log in: the account's key, azure-identity's default chain, the Azure CLI's login, a managed identity, "
-            "a service principal, or a workload identity. Left out: shared_key when account_key is given, else default."
+            "How to log in: the account's key, azure-identity's default chain, the Azure CLI's "
+            "login, a managed identity, "
+            "a service principal, or a workload identity. Left out: shared_key when "
+            "account_key is given, else default."
         ),
     )
     account_key: Secret | None = Field(

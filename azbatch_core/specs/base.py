@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -9,22 +10,20 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from azbatch_core.specs.problems import explain, problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from typing_extensions import Self
 
 
 class Spec(BaseModel):
     """A frozen description that is right by construction.
 
-    Every rule of the service that needs no account is checked when the object is made; a spec that exists is valid.
-    Lists are kept as tuples. Equal content makes equal specs.
+    Every rule of the service that needs no account is checked when the object is made; a spec that exists
+    is valid. Lists are kept as tuples. Equal content makes equal specs.
 
     Raises:
         SpecError: On construction; names the field, the value, the rule and the nearest right name.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
     _elsewhere: ClassVar[Mapping[str, str]] = {}
     """Names that people write here though they belong somewhere else, and what to write instead."""

@@ -1,7 +1,7 @@
 """Commands: a list of arguments, or a script for the shell; never a string that sometimes meets a shell.
 
-Batch runs a command line without a shell. A list of arguments is quoted so that the node's splitting gives back exactly
-these arguments; a script is handed to a shell once, whole.
+Batch runs a command line without a shell. A list of arguments is quoted so that the node's splitting gives
+back exactly these arguments; a script is handed to a shell once, whole.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-from typing import Annotated, Any, Final, Literal, Union
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, PlainValidator, field_validator
 
+from azbatch_core.errors import SpecError
 from azbatch_core.specs.base import Spec
 from azbatch_core.specs.names import check_text
 from azbatch_core.specs.problems import mask_text, problem, relocate, show
-from azbatch_core.errors import SpecError
 
 OperatingSystem = Literal["linux", "windows"]
 
@@ -31,7 +31,10 @@ class Shell(Spec):
     """A script that runs in the shell of the node (``/bin/bash -c`` on Linux, ``cmd /c`` on Windows)."""
 
     script: str = Field(
-        description="The script: one or more lines for the shell, which expands variables and understands &&, | and >.",
+        description=(
+            "The script: one or more lines for the shell, which expands variables and understands "
+            "&&, | and >."
+        ),
         examples=["echo $AZ_BATCH_NODE_ID && ./run.sh > out.txt"],
     )
 
@@ -58,7 +61,8 @@ def parse_command(value: object) -> tuple[str, ...] | Shell:
     Numbers, true and false in a list become text as they are written in a file: ``[sleep, 5]``.
 
     Raises:
-        SpecError: A plain string (the message shows both right forms), an argument that is not text, or a NUL.
+        SpecError: A plain string (the message shows both right forms), an argument that is not text, or a
+            NUL.
     """
     if isinstance(value, Shell):
         return value
@@ -116,15 +120,18 @@ def _plain_string(text: str) -> SpecError:
     )
     return problem(
         f"{short!r} is a plain string, which says nothing about a shell",
-        hint=f"write a list, {mask_text(listed)}, or a script, {{shell: {short!r}}} (in Python: shell({short!r}))",
+        hint=(
+            f"write a list, {mask_text(listed)}, or a script, {{shell: {short!r}}} (in Python: "
+            f"shell({short!r}))"
+        ),
     )
 
 
 Command = Annotated[
-    Union[tuple[str, ...], Shell],
+    tuple[str, ...] | Shell,
     PlainValidator(
         parse_command,
-        json_schema_input_type=Union[tuple[Union[str, float, bool], ...], Shell, dict[Literal["shell"], str]],
+        json_schema_input_type=tuple[str | float | bool, ...] | Shell | dict[Literal["shell"], str],
     ),
 ]
 """A tuple of arguments or a `Shell`. Empty means: the container image's own entry point."""
@@ -133,9 +140,9 @@ Command = Annotated[
 def command_line(command: tuple[str, ...] | Shell, os: OperatingSystem = "linux") -> str:
     """The command line for Batch, quoted exactly once.
 
-    On Linux the node splits it by the rules of the POSIX shell (quotes and backslashes, nothing expanded) into exactly
-    the given arguments. On Windows it is the form that the C runtime splits, or one ``cmd /d /s /c "…"``, whose inside
-    cmd takes as it is.
+    On Linux the node splits it by the rules of the POSIX shell (quotes and backslashes, nothing expanded)
+    into exactly the given arguments. On Windows it is the form that the C runtime splits, or one ``cmd /d
+    /s /c "…"``, whose inside cmd takes as it is.
 
     Raises:
         SpecError: A script of several lines for Windows, which ``cmd /c`` cannot take.
@@ -162,7 +169,8 @@ def command_warnings(command: tuple[str, ...] | Shell) -> tuple[str, ...]:
         sign = _SHELL_SIGNS.search(argument)
         if sign:
             return (
-                f"{mask_text(sign.group())!r} in the command stays as it is, because no shell runs it: use a shell script if it should not",
+                f"{mask_text(sign.group())!r} in the command stays as it is, because no shell "
+                "runs it: use a shell script if it should not",
             )
     return ()
 

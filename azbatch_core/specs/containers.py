@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, PlainValidator, field_validator, model_validator
 
@@ -99,11 +99,13 @@ class ContainerSpec(Spec):
         examples=["ubuntu:24.04", "myregistry.azurecr.io/tools/bwa:0.7"],
     )
     run_options: Annotated[
-        Union[str, tuple[str, ...]],
-        PlainValidator(_parse_options, json_schema_input_type=Union[str, tuple[str, ...]]),
+        str | tuple[str, ...],
+        PlainValidator(_parse_options, json_schema_input_type=str | tuple[str, ...]),
     ] = Field(
         default=(),
-        description="More options for docker create. --gpus and --runtime are refused, because Batch sets them.",
+        description=(
+            "More options for docker create. --gpus and --runtime are refused, because Batch sets them."
+        ),
         examples=["--shm-size 8g", ["--ulimit", "memlock=-1"]],
     )
     registry: RegistrySpec | None = Field(
@@ -134,7 +136,5 @@ def _from_image(value: Any) -> Any:
     return {"image": value} if isinstance(value, str) else value
 
 
-Container = Annotated[
-    ContainerSpec, BeforeValidator(_from_image, json_schema_input_type=Union[str, ContainerSpec])
-]
+Container = Annotated[ContainerSpec, BeforeValidator(_from_image, json_schema_input_type=str | ContainerSpec)]
 """A `ContainerSpec`; an image's name alone is enough."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, Final, Union
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from pydantic import Field, PlainValidator, field_validator, model_validator
 
@@ -59,8 +59,9 @@ class EnvironmentVariable(Spec):
 def parse_environment(given: object) -> tuple[EnvironmentVariable, ...]:
     """Variables from a mapping, or from a list of `EnvironmentVariable`, mappings and ``NAME=VALUE`` texts.
 
-    In a mapping a value is text, a number (as written), true or false (in lower case), null (the empty string),
-    a `Secret`, or ``{secret: …}``. A text is split at its first ``=``, so that values may have more of them.
+    In a mapping a value is text, a number (as written), true or false (in lower case), null (the empty
+    string), a `Secret`, or ``{secret: …}``. A text is split at its first ``=``, so that values may have
+    more of them.
 
     Raises:
         SpecError: A name that is taken, malformed or given twice, or a value that is none of these.
@@ -128,9 +129,7 @@ Environment = Annotated[
     tuple[EnvironmentVariable, ...],
     PlainValidator(
         parse_environment,
-        json_schema_input_type=Union[
-            dict[str, Union[str, float, bool, None, dict[str, Secret]]],
-            tuple[Union[str, EnvironmentVariable], ...],
-        ],
+        json_schema_input_type=dict[str, str | float | bool | dict[str, Secret] | None]
+        | tuple[str | EnvironmentVariable, ...],
     ),
 ]

@@ -32,6 +32,7 @@ def _check_identity(value: str) -> str:
         raise problem(
             f"{show(value)} is not the resource id of a user-assigned identity",
             hint="`az identity show --query id` prints it: "
+            ""
             "/subscriptions/…/resourceGroups/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/NAME",
         )
     return value
@@ -42,7 +43,7 @@ Identity = Annotated[str, AfterValidator(_check_identity)]
 
 
 def check_container_name(value: str) -> str:
-    """The value itself, when it is the name of a blob container (3 to 63 lower-case letters, digits, single hyphens).
+    """The value itself, when it is a blob container's name: 3 to 63 of a-z, 0-9 and single hyphens.
 
     Raises:
         SpecError: It is not.
@@ -55,7 +56,7 @@ def check_container_name(value: str) -> str:
 
 
 class ResourceFile(Spec):
-    """A file, or all files of a container or a prefix, that Batch downloads to the node before the command runs.
+    """A file, or all files of a container or prefix, that is on the node before the command runs.
 
     Exactly one of `http_url`, `storage_container_url` and `auto_storage_container_name`.
     """
@@ -65,7 +66,9 @@ class ResourceFile(Spec):
     )
     storage_container_url: UrlSecret | None = Field(
         default=None,
-        description="The URL of a blob container; its SAS must grant read and list, unless identity is given.",
+        description=(
+            "The URL of a blob container; its SAS must grant read and list, unless identity is given."
+        ),
     )
     auto_storage_container_name: str | None = Field(
         default=None,
@@ -74,7 +77,10 @@ class ResourceFile(Spec):
     )
     file_path: str | None = Field(
         default=None,
-        description="Where it goes, relative to the task's working directory: the file's name with http_url, else a folder.",
+        description=(
+            "Where it goes, relative to the task's working directory: the file's name with "
+            "http_url, else a folder."
+        ),
         examples=["data/reads.fastq"],
     )
     blob_prefix: str | None = Field(
@@ -87,7 +93,9 @@ class ResourceFile(Spec):
     )
     identity: Identity | None = Field(
         default=None,
-        description="The resource id of the user-assigned identity (one that the pool has) that reads the storage.",
+        description=(
+            "The resource id of the user-assigned identity (one that the pool has) that reads the storage."
+        ),
     )
 
     @field_validator("auto_storage_container_name")
@@ -166,7 +174,8 @@ class OutputFile(Spec):
 
     file_pattern: str = Field(
         description=(
-            "Which files, relative to the task's working directory: * ** ? [abc]. A name that starts with a dot "
+            "Which files, relative to the task's working directory: * ** ? [abc]. A name that "
+            "starts with a dot "
             "matches only when the dot is written. The task's streams are ../stdout.txt and ../stderr.txt."
         ),
         examples=["results/*.csv", "../std*.txt"],
@@ -184,13 +193,17 @@ class OutputFile(Spec):
         default=None,
         description=(
             "With a wildcard in file_pattern: the folder in the container. Without: the blob's name. "
-            "Left out: a folder (or name) below <job id>/<task id>/, so that tasks do not overwrite each other."
+            "Left out: a folder (or name) below <job id>/<task id>/, so that tasks do not "
+            "overwrite each other."
         ),
         examples=["run-7/results"],
     )
     identity: Identity | None = Field(
         default=None,
-        description="The resource id of the user-assigned identity (one that the pool has) that writes to the storage.",
+        description=(
+            "The resource id of the user-assigned identity (one that the pool has) that writes to "
+            "the storage."
+        ),
     )
     upload_condition: UploadCondition = Field(
         default="taskcompletion", description="Upload when the task succeeded, failed, or in both cases."
@@ -241,7 +254,8 @@ class OutputFile(Spec):
             raise problem("an output file needs exactly one of container_url and container")
         if self.path is not None and not self.has_wildcard and (not self.path or self.path.endswith("/")):
             raise problem(
-                f"{show(self.path)} is a folder, but {show(self.file_pattern)} is one file, whose path is the blob's whole name",
+                f"{show(self.path)} is a folder, but {show(self.file_pattern)} is one file, "
+                "whose path is the blob's whole name",
                 field="path",
                 hint=f"write {self.path + self.file_pattern.rpartition('/')[2]!r}",
             )
@@ -249,5 +263,5 @@ class OutputFile(Spec):
 
     @property
     def has_wildcard(self) -> bool:
-        """Whether the pattern can match several files, which makes `path` a folder instead of a blob's name."""
+        """Whether the pattern can match several files, so that `path` is a folder, not a blob's name."""
         return any(char in self.file_pattern for char in "*?[")

@@ -1,7 +1,8 @@
 """The checks on a job's tasks together: unique ids, dependencies that exist, no cycle.
 
-Linear in the size of the job, and without recursion. A stage, and each aligned block of a range of ids, is a node of
-its own in the graph, so that a thousand tasks which each wait for a thousand others do not make a million edges.
+Linear in the size of the job, and without recursion. A stage, and each aligned block of a range of ids, is
+a node of its own in the graph, so that a thousand tasks which each wait for a thousand others do not make a
+million edges.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def check_tasks(tasks: Sequence[TaskSpec]) -> None:
     """Check ids and dependencies of all tasks of a job.
 
     Raises:
-        SpecError: Two ids are the same to Batch (it ignores case), a dependency names no task or stage of the job, or
-            tasks wait for each other in a circle.
+        SpecError: Two ids are the same to Batch (it ignores case), a dependency names no task or stage of
+            the job, or tasks wait for each other in a circle.
     """
     ids = _unique_ids(tasks)
     if any(task.depends_on for task in tasks):
@@ -57,7 +58,7 @@ def _unique_ids(tasks: Sequence[TaskSpec]) -> dict[str, int]:
 
 
 class _Graph:
-    """Who waits for whom. Nodes 0 … n-1 are the tasks; the rest stand for stages and blocks of numeric ids."""
+    """Who waits for whom. Nodes 0 … n-1 are the tasks; others stand for stages and blocks of ids."""
 
     def __init__(self, tasks: Sequence[TaskSpec], ids: dict[str, int]) -> None:
         self.tasks = tasks
@@ -124,7 +125,7 @@ class _Graph:
         return self._cover(low, high)
 
     def _first_gap(self, start: int, low: int, high: int) -> int:
-        """The first number from `start` on that is no id: a bisection, as the ids in the range are sorted and unique."""
+        """The first number from `start` on that is no id, by bisection: numbers are sorted and unique."""
         first, last = low, high
         while first < last:
             middle = (first + last) // 2

@@ -38,8 +38,8 @@ class ImageReference:
     def parse(cls, text: str) -> ImageReference:
         """Read a reference as ``docker pull`` does.
 
-        The first part is a registry when it has a dot or a colon, is ``localhost`` or has a capital letter; otherwise
-        it is part of the path.
+        The first part is a registry when it has a dot or a colon, is ``localhost`` or has a capital letter;
+        otherwise it is part of the path.
 
         Raises:
             SpecError: Some part breaks the rules.
@@ -70,7 +70,7 @@ class ImageReference:
 
     @property
     def server(self) -> str:
-        """The registry that the image is pulled from when no default is set: the written one, or Docker Hub."""
+        """The registry that the image comes from, if no default is set: the written one, or Docker Hub."""
         return self.registry or DEFAULT_REGISTRY
 
     @property
@@ -105,7 +105,10 @@ def _check_repository(text: str, repository: str) -> None:
     if len(repository) > _MAX_NAME or not all(_PART.fullmatch(part) for part in repository.split("/")):
         raise problem(
             f"{show(text)} is not an image",
-            hint="write [REGISTRY[:PORT]/]PATH[:TAG][@DIGEST], such as 'ubuntu:24.04' or 'myregistry.azurecr.io/tools/bwa:0.7'",
+            hint=(
+                "write [REGISTRY[:PORT]/]PATH[:TAG][@DIGEST], such as 'ubuntu:24.04' or "
+                "'myregistry.azurecr.io/tools/bwa:0.7'"
+            ),
         )
 
 

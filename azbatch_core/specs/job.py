@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, ClassVar, Final, Literal, Union
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
-from typing_extensions import Self  # pydantic resolves it at run time
 
 from azbatch_core.specs.base import Spec
 from azbatch_core.specs.command import Command, Shell, check_any_command
@@ -28,6 +27,9 @@ from azbatch_core.specs.pools import ExistingPool, PoolSpec
 from azbatch_core.specs.problems import problem
 from azbatch_core.specs.task import Resources, Retry, RetryPolicy, TaskSpec, check_wall_time
 from azbatch_core.specs.units import Duration, Whole, format_duration
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MAX_PRIORITY: Final = 1000
 MAX_RELEASE_TIME: Final = timedelta(minutes=15)
@@ -76,7 +78,7 @@ class JobPreparation(Spec):
 
 
 class JobRelease(Spec):
-    """What each node that ran the preparation runs when the job ends: at most 15 minutes, beside other tasks."""
+    """What each node that ran the preparation runs when the job ends; for at most 15 minutes."""
 
     id: str = Field(default=JOB_RELEASE_ID, description="Its id, which no task of the job may have.")
     command: Command = Field(description="The program and its arguments as a list, or {shell: script}.")
@@ -125,11 +127,14 @@ class JobSpec(Spec):
     later may depend on tasks of this list, not the other way round.
     """
 
-    name: Annotated[str, BeforeValidator(text_of, json_schema_input_type=Union[str, int])] = Field(
-        description="What the job is called: any text. Its id is made from it, with a part that is unique to each run.",
+    name: Annotated[str, BeforeValidator(text_of, json_schema_input_type=str | int)] = Field(
+        description=(
+            "What the job is called: any text. Its id is made from it, with a part that is unique "
+            "to each run."
+        ),
         examples=["hello"],
     )
-    id: Annotated[str | None, BeforeValidator(text_of, json_schema_input_type=Union[str, int, None])] = Field(
+    id: Annotated[str | None, BeforeValidator(text_of, json_schema_input_type=str | int | None)] = Field(
         default=None,
         description="The job's exact id, when it must be known before. Left out: made from the name.",
     )
@@ -274,14 +279,15 @@ class JobSpec(Spec):
                     )
 
     def _check_containers(self) -> None:
-        """A pool runs all its tasks in containers, or none (Batch REST API, BatchTaskCreateOptions.containerSettings)."""
+        """A pool runs all tasks in containers, or none (Batch REST API, BatchTaskCreateOptions)."""
         if self.container is not None:
             return
         inside = [task.container is not None for task in self.tasks]
         if any(inside) and not all(inside):
             odd = inside.index(False)
             raise problem(
-                f"is missing, while tasks[{inside.index(True)}] has one: a pool runs all of its tasks in containers, or none",
+                f"is missing, while tasks[{inside.index(True)}] has one: a pool runs all of its "
+                "tasks in containers, or none",
                 field=f"tasks[{odd}].container",
                 hint="give the job a container, or submit two jobs",
             )

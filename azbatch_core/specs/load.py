@@ -1,7 +1,8 @@
 """Job files: YAML or JSON, with the line of each mistake.
 
-YAML is read with the scalars of JSON only: ``true``, ``false``, ``null``, decimal numbers; everything else is text. So
-``no``, ``12:30``, ``010`` and ``2026-12-01`` mean what they look like, and ``1.50`` in a command stays ``1.50``.
+YAML is read with the scalars of JSON only: ``true``, ``false``, ``null``, decimal numbers; everything else
+is text. So ``no``, ``12:30``, ``010`` and ``2026-12-01`` mean what they look like, and ``1.50`` in a
+command stays ``1.50``.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ def load_job(source: str | Path) -> JobSpec:
         source: A path; or the text itself, recognised by having a line end or starting with ``{``.
 
     Raises:
-        SpecError: The file cannot be read, is not YAML or JSON, has a key twice, or describes no valid job. `line`
-            says where (from 1), and the message starts with the file's name and that line.
+        SpecError: The file cannot be read, is not YAML or JSON, has a key twice, or describes no valid job.
+            `line` says where (from 1), and the message starts with the file's name and that line.
     """
     if isinstance(source, Path) or not ("\n" in source or source.lstrip().startswith("{")):
         return _load(_read(Path(source)), str(source))
@@ -124,7 +125,7 @@ class _Document:
 
         text = self._text.replace("\t", " ") if _is_json(self._text) else self._text
         try:
-            return yaml.compose(text, Loader=_loader())  # type: ignore[no-any-return, no-untyped-call, unused-ignore]
+            return yaml.compose(text, Loader=_loader())
         except yaml.MarkedYAMLError as error:
             failure = self._syntax(error)
         except (yaml.YAMLError, RecursionError, ValueError) as error:

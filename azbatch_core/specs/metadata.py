@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Union
+from typing import Annotated, Any, Final
 
 from pydantic import PlainValidator
 
@@ -17,7 +17,8 @@ def parse_metadata(given: Any) -> dict[str, str]:
     """Metadata from a mapping; numbers, true and false become text as a file writes them.
 
     Raises:
-        SpecError: An empty name (Batch refuses it), a name that starts with ``azbatch:``, or a value that is no scalar.
+        SpecError: An empty name (Batch refuses it), a name that starts with ``azbatch:``, or a value that
+            is no scalar.
     """
     if not isinstance(given, dict):
         raise problem("must be a mapping of names to values")
@@ -35,5 +36,5 @@ def parse_metadata(given: Any) -> dict[str, str]:
 
 
 Metadata = Annotated[
-    dict[str, str], PlainValidator(parse_metadata, json_schema_input_type=dict[str, Union[str, float, bool]])
+    dict[str, str], PlainValidator(parse_metadata, json_schema_input_type=dict[str, str | float | bool])
 ]

@@ -1,7 +1,8 @@
 """Ids and names: the service's rules, and a safe id from any name.
 
-An id is 1 to 64 ASCII letters, digits, hyphens and underscores; it keeps its case but is compared without it (Batch
-REST API, pool/job/task id). `check_id` refuses what breaks the rule; `slug` makes a valid id out of anything.
+An id is 1 to 64 ASCII letters, digits, hyphens and underscores; it keeps its case but is compared without
+it (Batch REST API, pool/job/task id). `check_id` refuses what breaks the rule; `slug` makes a valid id out
+of anything.
 """
 
 from __future__ import annotations
@@ -51,10 +52,7 @@ def check_id(kind: str, value: str, *, max_length: int = MAX_ID) -> str:
     if not value:
         raise problem(f"a {kind} id must not be empty: {_RULE}")
     foreign = _FOREIGN.search(value)
-    if foreign:
-        reason = f"has {foreign.group()[0]!r}"
-    else:
-        reason = f"has {len(value)} characters"
+    reason = f"has {foreign.group()[0]!r}" if foreign else f"has {len(value)} characters"
     rule = _RULE if max_length == MAX_ID else f"at most {max_length} ASCII letters, digits, '-' and '_'"
     raise problem(
         f"{show(value)} {reason}, which a {kind} id must not have: {rule}",
@@ -70,11 +68,11 @@ def fold_id(value: str) -> str:
 def slug(name: str, max_length: int = MAX_ID, suffix_room: int = 0) -> str:
     """A valid id made from any name; the same name gives the same id, always and everywhere.
 
-    A name that is a valid id already (and is not reserved, and fits) is returned unchanged, case included. Any other
-    becomes its readable part, a hyphen and the first 8 hexadecimal digits of the SHA-256 of the name (in Unicode
-    normal form C), so that names which differ, such as ``a.b`` and ``a/b``, get ids which differ. The readable part is
-    the name without accents, with each run of other characters replaced by one hyphen, cut to fit. A name with
-    nothing readable in it becomes ``unnamed-…``.
+    A name that is a valid id already (and is not reserved, and fits) is returned unchanged, case included.
+    Any other becomes its readable part, a hyphen and the first 8 hexadecimal digits of the SHA-256 of the
+    name (in Unicode normal form C), so that names which differ, such as ``a.b`` and ``a/b``, get ids which
+    differ. The readable part is the name without accents, with each run of other characters replaced by one
+    hyphen, cut to fit. A name with nothing readable in it becomes ``unnamed-…``.
 
     Args:
         name: Any text, empty included.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from typing import Annotated, Any, ClassVar, Final, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
-from typing_extensions import Self  # pydantic resolves it at run time
 
 from azbatch_core.specs.base import Spec
 from azbatch_core.specs.command import Command, check_any_command
@@ -20,6 +19,9 @@ from azbatch_core.specs.names import check_id
 from azbatch_core.specs.problems import nearest, problem, show
 from azbatch_core.specs.task import MAX_SLOTS, Retry
 from azbatch_core.specs.units import Duration, Whole
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 _MAX_PREFIX: Final = 20
 _MIN_RESIZE: Final = timedelta(minutes=5)
@@ -34,7 +36,7 @@ _GALLERY_IMAGE: Final = re.compile(
 
 
 class ImageSpec(Spec):
-    """The nodes' operating system: a marketplace image (publisher, offer, sku), or one of a compute gallery."""
+    """The nodes' operating system: a marketplace image, or one of a compute gallery."""
 
     publisher: str | None = Field(
         default=None, min_length=1, description="The marketplace publisher.", examples=["canonical"]
@@ -61,8 +63,11 @@ class ImageSpec(Spec):
     def _check_image_id(cls, value: str | None) -> str | None:
         if value is not None and not _GALLERY_IMAGE.fullmatch(value):
             raise problem(
-                f"{show(value)} is not the resource id of a compute gallery image (other custom images are retired)",
-                hint="it reads /subscriptions/…/providers/Microsoft.Compute/galleries/…/images/…[/versions/…]",
+                f"{show(value)} is not the resource id of a compute gallery image (other custom "
+                "images are retired)",
+                hint=(
+                    "it reads /subscriptions/…/providers/Microsoft.Compute/galleries/…/images/…[/versions/…]"
+                ),
             )
         return value
 
@@ -231,7 +236,10 @@ class _NewPool(Spec):
         if value is not None and not _SUBNET.fullmatch(value):
             raise problem(
                 f"{show(value)} is not the resource id of a subnet",
-                hint="it reads /subscriptions/…/resourceGroups/…/providers/Microsoft.Network/virtualNetworks/…/subnets/…",
+                hint=(
+                    "it reads "
+                    "/subscriptions/…/resourceGroups/…/providers/Microsoft.Network/virtualNetworks/…/subnets/…"
+                ),
             )
         return value
 
@@ -301,7 +309,9 @@ _KINDS: Final[dict[str, type[ExistingPool | ManagedPool | AutoPool]]] = {
 
 
 def parse_pool(value: Any) -> Any:
-    """A pool from its id, or from a mapping with a ``kind``; without one, a mapping with an ``id`` means an existing pool, any other a managed one.
+    """A pool from its id, or from a mapping with a ``kind``.
+
+    Without a kind, a mapping with an ``id`` means an existing pool, any other one a managed pool.
 
     Raises:
         SpecError: The kind is unknown, or the pool breaks a rule of its kind.
@@ -319,7 +329,7 @@ def parse_pool(value: Any) -> Any:
 
 
 PoolSpec = Annotated[
-    Union[ExistingPool, ManagedPool, AutoPool],
-    BeforeValidator(parse_pool, json_schema_input_type=Union[str, ExistingPool, ManagedPool, AutoPool]),
+    ExistingPool | ManagedPool | AutoPool,
+    BeforeValidator(parse_pool, json_schema_input_type=str | ExistingPool | ManagedPool | AutoPool),
 ]
 """One of the three kinds of pool; a pool's id alone is enough."""

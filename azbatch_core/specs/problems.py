@@ -1,7 +1,8 @@
 """How a wrong spec is told: one line with the field's path, what was given, the rule and the next step.
 
-pydantic finds most mistakes; this room turns what it found into a `SpecError`. Values that may be secret are never
-repeated: unknown fields are named without their value, and anything that looks like a signature or a key is masked.
+pydantic finds most mistakes; this room turns what it found into a `SpecError`. Values that may be secret
+are never repeated: unknown fields are named without their value, and anything that looks like a signature
+or a key is masked.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ def explain(error: ValidationError, fields: Sequence[str], elsewhere: Mapping[st
     Args:
         error: What pydantic found.
         fields: The names that the spec knows.
-        elsewhere: Names that people write in this spec though they belong somewhere else, and what to do instead.
+        elsewhere: Names that people write in this spec though they belong somewhere else, and what to do
+            instead.
     """
     details = error.errors(include_url=False)
     first = min(details, key=lambda detail: detail["type"] != "extra_forbidden")

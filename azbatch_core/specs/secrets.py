@@ -31,9 +31,9 @@ class Secret:
     """A secret that shows itself to nobody: not in `repr`, `str`, JSON, an error or a pickle.
 
     ``Secret("env:NAME")`` refers to an environment variable of the process that submits, and
-    ``Secret("keyvault:https://VAULT.vault.azure.net/secrets/NAME")`` to a secret in Azure Key Vault; both are safe to
-    keep in files and are shown as they are. Any other text is the secret itself (a literal) and is shown as ``***``.
-    Secrets with the same content are equal.
+    ``Secret("keyvault:https://VAULT.vault.azure.net/secrets/NAME")`` to a secret in Azure Key Vault; both
+    are safe to keep in files and are shown as they are. Any other text is the secret itself (a literal) and
+    is shown as ``***``. Secrets with the same content are equal.
 
     Raises:
         SpecError: The value is empty, is not text, or is a malformed reference. The value is not repeated.
@@ -59,7 +59,10 @@ class Secret:
         if is_reference and not (_ENV.fullmatch(value) or _KEY_VAULT.fullmatch(value)):
             raise problem(
                 "a secret that starts with 'env:' or 'keyvault:' must be a complete reference",
-                hint="'env:NAME' or 'keyvault:https://VAULT.vault.azure.net/secrets/NAME'; Secret.literal(...) takes it as it is",
+                hint=(
+                    "'env:NAME' or 'keyvault:https://VAULT.vault.azure.net/secrets/NAME'; "
+                    "Secret.literal(...) takes it as it is"
+                ),
             )
         _fill(self, value, is_reference=is_reference)
 
@@ -82,7 +85,8 @@ class Secret:
             resolver: Takes a ``keyvault:`` reference and returns its value.
 
         Raises:
-            ConfigurationError: The environment variable is not set, or a Key Vault reference meets no resolver.
+            ConfigurationError: The environment variable is not set, or a Key Vault reference meets no
+                resolver.
         """
         if not self._is_reference:
             return self._value
@@ -127,7 +131,8 @@ class Secret:
     def __reduce__(self) -> tuple[type[Secret], tuple[str]]:
         if not self._is_reference:
             raise TypeError(
-                "a literal Secret cannot be pickled: it would be readable there; use a reference such as 'env:NAME'"
+                "a literal Secret cannot be pickled: it would be readable there; use a "
+                "reference such as 'env:NAME'"
             )
         return (Secret, (self._value,))
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Annotated, Any, ClassVar, Final, Literal, Union
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import BeforeValidator, Field, PlainValidator, field_validator, model_validator
-from typing_extensions import Self  # pydantic resolves it at run time
 
 from azbatch_core.errors import SpecError
 from azbatch_core.specs.base import Spec
@@ -17,6 +16,9 @@ from azbatch_core.specs.files import OutputFile, ResourceFile
 from azbatch_core.specs.names import check_display_name, check_id, text_of
 from azbatch_core.specs.problems import problem, relocate, show
 from azbatch_core.specs.units import Duration, Number, Size, Whole, format_size
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 MAX_DEPENDENCY_CHARACTERS: Final = 64_000
 """The sum of the lengths of all ids that one task depends on (Batch REST API, BatchTaskDependencies)."""
@@ -59,8 +61,8 @@ class Resources(Spec):
 class RetryPolicy(Spec):
     """How often Batch runs a task again that exits with another code than 0.
 
-    Batch retries failed commands only, not failed downloads, image pulls or uploads. It may run any task again when a
-    node is lost, whatever this says, so tasks should be safe to repeat.
+    Batch retries failed commands only, not failed downloads, image pulls or uploads. It may run any task
+    again when a node is lost, whatever this says, so tasks should be safe to repeat.
     """
 
     max_retries: Whole = Field(
@@ -76,7 +78,7 @@ def _from_count(value: Any) -> Any:
     return {"max_retries": value} if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-Retry = Annotated[RetryPolicy, BeforeValidator(_from_count, json_schema_input_type=Union[int, RetryPolicy])]
+Retry = Annotated[RetryPolicy, BeforeValidator(_from_count, json_schema_input_type=int | RetryPolicy)]
 """A `RetryPolicy`; the number of retries alone is enough."""
 
 
@@ -104,7 +106,7 @@ class StageRef(Spec):
         return check_id("stage", value)
 
 
-Dependency = Union[str, IdRange, StageRef]
+Dependency = str | IdRange | StageRef
 """What a task waits for: a task id, a range of numeric ids, or a whole stage."""
 
 _FORMS: Final = "write a task id, {range: [1, 40]} or {stage: NAME}"
@@ -114,7 +116,8 @@ def parse_dependencies(given: object) -> tuple[Dependency, ...]:
     """Dependencies from a list (or one alone) of task ids, ``{range: [1, 40]}`` and ``{stage: NAME}``.
 
     Raises:
-        SpecError: An item is none of these, an id is invalid, or the ids have more than 64,000 characters together.
+        SpecError: An item is none of these, an id is invalid, or the ids have more than 64,000 characters
+            together.
     """
     items = given if isinstance(given, (list, tuple)) else (given,)
     dependencies = tuple(_located(index, item) for index, item in enumerate(items))
@@ -162,7 +165,7 @@ Dependencies = Annotated[
     PlainValidator(
         parse_dependencies,
         json_schema_input_type=tuple[
-            Union[str, int, IdRange, StageRef, dict[Literal["range"], tuple[int, int]]], ...
+            str | int | IdRange | StageRef | dict[Literal["range"], tuple[int, int]], ...
         ],
     ),
 ]
@@ -171,7 +174,7 @@ Dependencies = Annotated[
 class TaskSpec(Spec):
     """One command that runs once on one node."""
 
-    id: Annotated[str | None, BeforeValidator(text_of, json_schema_input_type=Union[str, int, None])] = Field(
+    id: Annotated[str | None, BeforeValidator(text_of, json_schema_input_type=str | int | None)] = Field(
         default=None,
         description="The task's id, unique in the job whatever the case. Left out: azbatch makes one.",
         examples=["sample-1"],
@@ -180,7 +183,10 @@ class TaskSpec(Spec):
         default=None, description="A name for people: any text of at most 1,024 characters."
     )
     command: Command = Field(
-        description="The program and its arguments as a list, or {shell: script}. An empty list runs the container image's own entry point.",
+        description=(
+            "The program and its arguments as a list, or {shell: script}. An empty list runs the "
+            "container image's own entry point."
+        ),
         examples=[["echo", "hi"], {"shell": "echo $HOSTNAME > host.txt"}],
     )
     stage: str | None = Field(
@@ -212,7 +218,10 @@ class TaskSpec(Spec):
     )
     on_failure: Literal["block", "satisfy"] = Field(
         default="block",
-        description="When this task fails, tasks that depend on it never run (block), or run as if it had succeeded (satisfy).",
+        description=(
+            "When this task fails, tasks that depend on it never run (block), or run as if it had "
+            "succeeded (satisfy)."
+        ),
     )
     retry: Retry | None = Field(
         default=None,

@@ -99,7 +99,8 @@ def format_duration(value: timedelta) -> str:
 def parse_size(value: object) -> int:
     """Bytes from a whole number of bytes, ``16GiB`` (binary), ``16Gi`` (the same) or ``16GB`` (decimal).
 
-    A unit of one letter, such as ``16G``, is refused: half of the tools read it as binary, the other half as decimal.
+    A unit of one letter, such as ``16G``, is refused: half of the tools read it as binary, the other half
+    as decimal.
 
     Raises:
         SpecError: Another form, a negative or broken number, or 2^63 bytes and more.
@@ -144,7 +145,7 @@ def format_size(value: int) -> str:
 
 
 def _whole(value: Any) -> Any:
-    """Whole numbers that came as a float in a file (``4.0``) stay a mistake; true and false are not numbers."""
+    """True and false are not numbers, though Python says so."""
     if isinstance(value, bool):
         raise problem(f"must be a whole number, not {show(value)}")
     return value

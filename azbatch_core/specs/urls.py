@@ -25,11 +25,12 @@ _SAS_MARKS: Final = ("sig=", "sv=", "se=", "sp=")
 class UrlSecret:
     """A URL whose query may grant access (a SAS), or a reference to one (``env:NAME``, ``keyvault:…``).
 
-    `repr`, `str` and JSON show the URL with ``***`` in place of each value of the query and of a password in it.
+    `repr`, `str` and JSON show the URL with ``***`` in place of each value of the query and of a password
+    in it.
 
     Raises:
-        SpecError: Not an http(s) URL with a host, quoted, a SAS without its ``?``, or a signature sent over plain http
-            to a public host. The query is not repeated.
+        SpecError: Not an http(s) URL with a host, quoted, a SAS without its ``?``, or a signature sent over
+            plain http to a public host. The query is not repeated.
     """
 
     __slots__ = ("_parts", "_secret")
@@ -132,7 +133,8 @@ class UrlSecret:
     def __reduce__(self) -> tuple[type[UrlSecret], tuple[str]]:
         if self.query or (self._parts and self._parts.password):
             raise TypeError(
-                "a URL with a query cannot be pickled: it would be readable there; use a reference such as 'env:NAME'"
+                "a URL with a query cannot be pickled: it would be readable there; use a "
+                "reference such as 'env:NAME'"
             )
         return (UrlSecret, (self.reference or self._secret.reveal(),))
 
@@ -160,7 +162,10 @@ class UrlSecret:
         return {
             "type": "string",
             "minLength": 1,
-            "description": "A URL, with its SAS when it has one, or a reference to it (it is never shown with its query).",
+            "description": (
+                "A URL, with its SAS when it has one, or a reference to it (it is never shown with "
+                "its query)."
+            ),
             "examples": ["https://myaccount.blob.core.windows.net/data", "env:MY_SAS_URL"],
         }
 
@@ -178,7 +183,8 @@ def split_http_url(text: str) -> SplitResult:
     """The parts of an http(s) URL.
 
     Raises:
-        SpecError: It is quoted, has another scheme or none, no host, a bad port, or spaces. The query is not repeated.
+        SpecError: It is quoted, has another scheme or none, no host, a bad port, or spaces. The query is
+            not repeated.
     """
     if text.startswith(_QUOTES) or text.endswith(_QUOTES):
         raise problem("the URL is in quotes twice", hint="remove the quotes that are part of the value")
@@ -211,11 +217,12 @@ def check_container_url(url: UrlSecret, *, needs: str) -> UrlSecret:
 
     Args:
         url: The URL; a reference is taken as it is.
-        needs: The letters that a SAS must have in ``sp``: ``rl`` to read, ``w`` to write (Batch docs, ResourceFile and
-            OutputFileBlobContainerDestination).
+        needs: The letters that a SAS must have in ``sp``: ``rl`` to read, ``w`` to write (Batch docs,
+            ResourceFile and OutputFileBlobContainerDestination).
 
     Raises:
-        SpecError: It names an account or a blob, or its SAS does not cover the container or lacks a permission.
+        SpecError: It names an account or a blob, or its SAS does not cover the container or lacks a
+            permission.
     """
     if url.path is None:
         return url
