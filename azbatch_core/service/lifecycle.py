@@ -1,0 +1,89 @@
+"""Ending and removing jobs and pools. Everything here can be done twice.
+
+Cancelling keeps the record; deleting is another verb. What is on its way out, or out, counts as done.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from azbatch_core.errors import AzBatchError, NotFound, WaitTimeout
+from azbatch_core.service import calls
+from azbatch_core.service.status import CANCEL_REASON
+from azbatch_core.service.watch import Intervals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from azbatch_core.service.connection import Connection
+
+_OVER = frozenset({"JobCompleted", "JobBeingTerminated", "JobBeingDeleted", "JobNotFound"})
+_GONE = frozenset({"JobBeingDeleted", "JobNotFound"})
+_POOL_GONE = frozenset({"PoolBeingDeleted", "PoolNotFound"})
+
+
+def cancel(connection: Connection, job_id: str) -> None:
+    """End a job and keep its record; returns once the service has accepted. A job that is over is fine."""
+    from azbatch_core.service import sdk  # noqa: PLC0415 - imports azure.*
+
+    _unless(_OVER, lambda: connection.call(sdk.terminate_job, connection.client, job_id, CANCEL_REASON))
+
+
+def delete(connection: Connection, job_id: str, *, wait: bool = False, timeout: float = 600.0) -> None:
+    """Delete a job; with `wait`, return when it is gone. A job that is not there is fine.
+
+    Raises:
+        WaitTimeout: It was still there at the bound.
+    """
+    from azbatch_core.service import sdk  # noqa: PLC0415 - imports azure.*
+
+    _unless(_GONE, lambda: connection.call(sdk.delete_job, connection.client, job_id))
+    if wait:
+        _until_gone(connection, "jobs", job_id, timeout)
+
+
+def delete_pool(connection: Connection, pool_id: str, *, wait: bool = False, timeout: float = 900.0) -> None:
+    """Delete a pool; with `wait`, return when it is gone. A pool that is not there is fine.
+
+    Raises:
+        WaitTimeout: It was still there at the bound.
+    """
+    from azbatch_core.service import sdk  # noqa: PLC0415 - imports azure.*
+
+    _unless(_POOL_GONE, lambda: connection.call(sdk.delete_pool, connection.client, pool_id))
+    if wait:
+        _until_gone(connection, "pools", pool_id, timeout)
+
+
+def _unless(done: frozenset[str], act: Callable[[], object]) -> None:
+    """Do it, unless the service says that it is done already."""
+    try:
+        act()
+    except NotFound:
+        return
+    except AzBatchError as error:
+        if error.code not in done:
+            raise
+
+
+def _until_gone(connection: Connection, kind: str, name: str, timeout: float) -> None:
+    clock = connection.clock
+    deadline = clock.monotonic() + timeout
+    pace = Intervals.of(connection)
+    interval = pace.first
+    while True:
+        try:
+            state = calls.send(connection, "GET", kind, name, query={"$select": "state"})["state"]
+        except NotFound:
+            return
+        if str(state).lower() != "deleting":
+            # Somebody made a new one of the same name meanwhile: the old one is gone.
+            return
+        left = deadline - clock.monotonic()
+        if left <= 0:
+            raise WaitTimeout(
+                f"{kind[:-1]} {name} is still being deleted after {timeout:g} s",
+                hint="the service goes on deleting it: try again later",
+            )
+        clock.sleep(min(interval, left))
+        interval = min(pace.longest, interval * pace.factor)
