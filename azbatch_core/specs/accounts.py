@@ -192,7 +192,13 @@ class AccountSpec(Spec):
     @field_validator("endpoint")
     @classmethod
     def _repair(cls, value: str | None) -> str | None:
-        return value if value is None else repair_endpoint(value)
+        if value is None:
+            return None
+        endpoint = repair_endpoint(value)
+        path = split_http_url(endpoint).path
+        if path:
+            raise problem(f"has the path {show(path)}: a Batch endpoint is a host", hint="remove the path")
+        return endpoint
 
     @field_validator("account_key")
     @classmethod

@@ -36,6 +36,7 @@ class Spec(BaseModel):
             failure = explain(error, list(type(self).model_fields), self._elsewhere)
         else:
             return
+        del data
         # Raised outside the handler, so that no chained exception carries the input (it may hold a secret).
         raise failure
 

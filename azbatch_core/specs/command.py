@@ -165,14 +165,12 @@ def command_warnings(command: tuple[str, ...] | Shell) -> tuple[str, ...]:
         return ()
     if re.split(r"[/\\]", command[0])[-1].lower() in _SHELLS:
         return ()
-    for argument in command:
-        sign = _SHELL_SIGNS.search(argument)
-        if sign:
-            return (
-                f"{mask_text(sign.group())!r} in the command stays as it is, because no shell "
-                "runs it: use a shell script if it should not",
-            )
-    return ()
+    signs = (_SHELL_SIGNS.search(argument) for argument in command)
+    sign = next((found.group() for found in signs if found), None)
+    if sign is None:
+        return ()
+    rule = "stays as it is, because no shell runs it: use a shell script if it should not"
+    return (f"{sign!r} in the command {rule}",)
 
 
 def check_any_command(command: Any, *, container: object) -> None:

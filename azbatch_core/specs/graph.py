@@ -7,6 +7,7 @@ million edges.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import deque
 from typing import TYPE_CHECKING, Final
@@ -18,8 +19,10 @@ from azbatch_core.specs.task import IdRange, StageRef
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from azbatch_core.errors import SpecError
     from azbatch_core.specs.task import Dependency, TaskSpec
 
+_LOOKS_LIKE_RANGE: Final = re.compile(r"(\d+)-(\d+)", re.ASCII)
 _SHOWN: Final = 8
 """Tasks of a cycle that a message names."""
 
@@ -74,7 +77,7 @@ class _Graph:
         stages: dict[str, int] = {}
         for index, task in enumerate(self.tasks):
             if task.stage is not None:
-                node = stages.setdefault(fold_id(task.stage), len(self.waits_for))
+                node = stages.setdefault(task.stage, len(self.waits_for))
                 if node == len(self.waits_for):
                     self.waits_for.append([])
                 self.waits_for[node].append(index)
@@ -95,24 +98,26 @@ class _Graph:
             return self._range(dependency, field)
         found = self.ids.get(fold_id(dependency))
         if found is None:
-            raise _unknown(
-                f"no task has the id {dependency!r}",
-                dependency,
-                [task.id for task in self.tasks if task.id],
-                field,
-            )
+            raise self._unknown_id(dependency, field)
         return [found]
 
     def _stage(self, name: str, field: str) -> int:
-        found = self.stages.get(fold_id(name))
+        found = self.stages.get(name)
         if found is None:
-            raise _unknown(
-                f"no task has the stage {name!r}",
-                name,
-                [task.stage for task in self.tasks if task.stage],
-                field,
-            )
+            meant = nearest(name, self.stages)
+            hint = f"did you mean {meant!r}?" if meant else None
+            raise problem(f"no task has the stage {name!r}", field=field, hint=hint)
         return found
+
+    def _unknown_id(self, name: str, field: str) -> SpecError:
+        text = f"no task has the id {name!r}"
+        ends = _LOOKS_LIKE_RANGE.fullmatch(name)
+        if ends:
+            return problem(text, field=field, hint=f"for a range write {{range: [{ends[1]}, {ends[2]}]}}")
+        if name in self.stages:
+            return problem(text, field=field, hint=f"for the stage write {{stage: {name}}}")
+        meant = nearest(name, [task.id for task in self.tasks if task.id])
+        return problem(text, field=field, hint=f"did you mean {meant!r}?" if meant else None)
 
     def _range(self, wanted: IdRange, field: str) -> list[int]:
         low, high = bisect_left(self.numbers, wanted.start), bisect_right(self.numbers, wanted.end)
@@ -179,7 +184,7 @@ class _Graph:
             if count:
                 raise self._cycle(node, open_count)
 
-    def _cycle(self, start: int, open_count: list[int]) -> Exception:
+    def _cycle(self, start: int, open_count: list[int]) -> SpecError:
         seen: dict[int, int] = {}
         path: list[int] = []
         node = start
@@ -199,8 +204,3 @@ class _Graph:
 def _is_number(name: str) -> bool:
     """Whether a range can include the id: Batch writes whole numbers without leading zeros."""
     return name.isdecimal() and (name == "0" or name[0] != "0")
-
-
-def _unknown(text: str, name: str, known: Sequence[str], field: str) -> Exception:
-    meant = nearest(name, known)
-    return problem(text, field=field, hint=f"did you mean {meant!r}?" if meant else None)

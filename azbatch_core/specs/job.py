@@ -123,8 +123,8 @@ class JobRelease(Spec):
 class JobSpec(Spec):
     """Tasks that are submitted, watched and ended together.
 
-    The smallest one: ``JobSpec(name="hello", tasks=[TaskSpec(command=["echo", "hi"])])``. Tasks that are streamed in
-    later may depend on tasks of this list, not the other way round.
+    The smallest one: ``JobSpec(name="hello", tasks=[TaskSpec(command=["echo", "hi"])])``. Tasks that are
+    streamed in later may depend on tasks of this list, not the other way round.
     """
 
     name: Annotated[str, BeforeValidator(text_of, json_schema_input_type=str | int)] = Field(

@@ -90,10 +90,8 @@ def slug(name: str, max_length: int = MAX_ID, suffix_room: int = 0) -> str:
         return name
     normal = unicodedata.normalize("NFC", name)
     digest = hashlib.sha256(normal.encode("utf-8", "backslashreplace")).hexdigest()[:_HASH_DIGITS]
-    ascii_part = unicodedata.normalize("NFKD", normal).encode("ascii", "ignore").decode("ascii")
-    if normal.strip() and not ascii_part.strip():
-        ascii_part = ""
-    readable = _FOREIGN.sub("-", ascii_part).strip("-_") or "unnamed"
+    bare = "".join(char for char in unicodedata.normalize("NFKD", normal) if not unicodedata.combining(char))
+    readable = _FOREIGN.sub("-", bare).strip("-_") or "unnamed"
     return f"{readable[: room - _HASH_DIGITS - 1].rstrip('-_')}-{digest}"
 
 

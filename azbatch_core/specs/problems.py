@@ -8,6 +8,7 @@ or a key is masked.
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 80
 """Characters of a value that a message repeats."""
+
+_HUGE: Final = 10**30
 
 _CONFIDENTIAL: Final = re.compile(
     r"(?i)\b([a-z_-]*(?:sig|key|password|passwd|pwd|secret|token))(\s*[=:]\s*)[^&;,\s'\"]+"
@@ -62,19 +65,16 @@ def path_of(location: Iterable[int | str]) -> str:
 
 def show(value: object) -> str:
     """A value for a message: short, on one line, with signatures and keys masked."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
     if isinstance(value, str):
-        return repr(mask_text(value if len(value) <= _SHOWN else value[:_SHOWN] + "…"))
+        # Masked before it is cut, so that a cut secret is still recognised.
+        masked = mask_text(value)
+        return repr(masked if len(masked) <= _SHOWN else masked[:_SHOWN] + "…")
+    if isinstance(value, (bool, type(None))):
+        return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, (int, float)):
-        return repr(value) if abs(value) < 10**_SHOWN else "a huge number"
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, (list, tuple)):
-        return "a list"
-    return f"a {type(value).__name__}"
+        return "a huge number" if _HUGE <= abs(value) < math.inf else repr(value)
+    words: dict[type, str] = {dict: "a mapping", list: "a list", tuple: "a list"}
+    return words.get(type(value), f"a {type(value).__name__}")
 
 
 def mask_text(text: str) -> str:
@@ -84,7 +84,7 @@ def mask_text(text: str) -> str:
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant, or None."""
-    folded = {known.lower(): known for known in names}
+    folded = {known.lower().replace("-", "_"): known for known in names}
     found = difflib.get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
     return folded[found[0]] if found else None
 
@@ -135,17 +135,10 @@ def _text(detail: ErrorDetails) -> tuple[str, str | None]:
             shown = _kind_of(given) if start in _NEVER_REPEATED else show(given)
             quote = isinstance(given, (int, float)) and start == "string_"
             return f"{rule}, not {shown}", "put quotes around it" if quote else None
-    for key, words in _BOUNDS.items():
-        if key in context:
-            return f"{show(given)} is out of range: must be {words} {context[key]}", None
-    if "max_length" in context:
-        return (
-            f"is too long ({context.get('actual_length')}): at most {context['max_length']} are allowed",
-            None,
-        )
-    if "min_length" in context:
-        return "must not be empty", None
-    return detail["msg"], None
+    bound = next((key for key in _BOUNDS if key in context), None)
+    if bound:
+        return f"{show(given)} is out of range: must be {_BOUNDS[bound]} {context[bound]}", None
+    return ("must not be empty" if "min_length" in context else detail["msg"]), None
 
 
 def _not_a_choice(given: object, expected: str) -> tuple[str, str | None]:

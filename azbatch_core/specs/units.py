@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from datetime import timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from pydantic import BeforeValidator, Strict, WithJsonSchema
+from pydantic import BeforeValidator, PlainSerializer, Strict, WithJsonSchema
 
 from azbatch_core.specs.problems import problem, show
 
@@ -130,7 +130,7 @@ def _size(text: str) -> int:
         raise problem(f"{show(text)} is ambiguous", hint=f"write '{number}{letter}iB' or '{number}{letter}B'")
     if not unit or unit.lower() not in _BYTES:
         raise problem(f"{show(text)} has no unit that is known", hint=_SIZE_FORMS)
-    factor = _BYTES[unit.lower()]
+    factor: int = _BYTES[unit.lower()]
     if "." not in number:
         return int(number[:40]) * factor
     return min(math.ceil(float(number) * factor), MAX_SIZE + 1) if float(number) < MAX_SIZE else MAX_SIZE + 1
@@ -144,11 +144,12 @@ def format_size(value: int) -> str:
     return f"{value}B"
 
 
-def _whole(value: Any) -> Any:
-    """True and false are not numbers, though Python says so."""
-    if isinstance(value, bool):
-        raise problem(f"must be a whole number, not {show(value)}")
-    return value
+def exact_size(value: int) -> str:
+    """Bytes as text that `parse_size` reads back as the same number: ``1536MiB``, ``1000B``."""
+    for letter, power in (("T", 4), ("G", 3), ("M", 2), ("K", 1)):
+        if value and value % 1024**power == 0:
+            return f"{value // 1024**power}{letter}iB"
+    return f"{value}B"
 
 
 Duration = Annotated[
@@ -156,7 +157,7 @@ Duration = Annotated[
     BeforeValidator(parse_duration),
     WithJsonSchema(
         {
-            "anyOf": [{"type": "string"}, {"type": "number", "minimum": 0}],
+            "type": "string",
             "description": "A duration: '90s', '15m', '2h', '7d', '1h30m', ISO 8601 'PT15M', or seconds.",
             "examples": ["90s", "15m", "2h", "7d", "PT15M"],
         }
@@ -165,13 +166,14 @@ Duration = Annotated[
 Size = Annotated[
     int,
     BeforeValidator(parse_size),
+    PlainSerializer(exact_size, when_used="json"),
     WithJsonSchema(
         {
-            "anyOf": [{"type": "string"}, {"type": "integer", "minimum": 0}],
+            "type": "string",
             "description": "A size: '16GiB' (2^30 bytes each), '16GB' (10^9 bytes each), or whole bytes.",
             "examples": ["16GiB", "512MiB", "1TB"],
         }
     ),
 ]
-Whole = Annotated[int, Strict(), BeforeValidator(_whole)]
+Whole = Annotated[int, Strict()]
 Number = Annotated[float, Strict()]

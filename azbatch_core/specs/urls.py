@@ -77,15 +77,11 @@ class UrlSecret:
     @property
     def expires(self) -> datetime | None:
         """When the SAS ends (``se``), in UTC; None when it does not say."""
-        text = self.query.get("se", "")
-        for form in ("%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"):
-            try:
-                return datetime.strptime(text.partition(".")[0].rstrip("Z"), form).replace(
-                    tzinfo=timezone.utc
-                )
-            except ValueError:
-                continue
-        return None
+        text = self.query.get("se", "").partition(".")[0].rstrip("Z")
+        try:
+            return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)
+        except ValueError:
+            return None
 
     @property
     def shown(self) -> str:
