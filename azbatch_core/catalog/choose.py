@@ -43,7 +43,7 @@ class Needs:
         parts += [f"{self.memory / GIB:.4g} GiB memory"] if self.memory else []
         parts += [f"{self.disk / GIB:.4g} GiB disk"] if self.disk else []
         parts += [f"{self.gpus} {self.gpu_model or 'GPU'}"] if self.gpus else []
-        return ", ".join(parts) or "nothing in particular"
+        return ", ".join(parts) or "no resources"
 
 
 @dataclass(frozen=True)
@@ -139,8 +139,8 @@ def choose(
     """Choose the cheapest VM size that holds the needs.
 
     Sizes that Batch was seen to allocate and that are not about to be retired come first; others are taken,
-    with a caveat, only where none of those fits. Prices are the region's, or the reference region's where it is
-    unknown or has none; sizes without a price come last. At one price the larger and newer size wins.
+    with a caveat, only where none of those fits. Prices are the region's, or the reference region's where it
+    is unknown or has none; sizes without a price come last. At one price the larger and newer size wins.
 
     Args:
         needs: What the biggest task needs.
@@ -244,7 +244,7 @@ def _gpu_rejection(size: VmSize, needs: Needs) -> _Rejection | None:
 
 
 def _standing(size: VmSize) -> int:
-    """0 for sizes with a future that Batch was seen to allocate, 1 for others with a future, 2 for the rest."""
+    """0: has a future and Batch was seen to allocate it; 1: has a future; 2: is about to retire."""
     return 2 if size.retirement else 0 if size.verified else 1
 
 
@@ -287,7 +287,8 @@ def _reason(best: VmSize, needs: Needs, region: str | None, fitting: int) -> str
     price = best.price(region)
     cost = f"${price:.4g} an hour in {region}" if price is not None else "no price known"
     one_of = f"the cheapest of {fitting} sizes" if fitting > 1 else "the only size"
-    return f"{best.name}: {one_of} that hold {needs} ({best.vcpus} vCPUs, {best.memory_gib:g} GiB, {cost})"
+    asked = f" for {needs}" if needs != Needs() else ""
+    return f"{best.name}: {one_of}{asked} ({best.vcpus} vCPUs, {best.memory_gib:g} GiB, {cost})"
 
 
 def _caveat(size: VmSize) -> str | None:

@@ -92,6 +92,23 @@ def find_image(publisher: str, offer: str, sku: str) -> Image | None:
     return next((image for image in images() if (image.publisher, image.offer, image.sku) == wanted), None)
 
 
+def default_images(*, docker: bool = False, nvidia: bool = False, architecture: str = "x64") -> list[Image]:
+    """The images that a pool can get when its spec names none: one system, in each hypervisor generation.
+
+    The first line of images of the table that does what is asked: plain Ubuntu LTS unless containers or GPUs are asked
+    for, because the images with Docker and a driver are far bigger.
+    """
+    able = [
+        image
+        for image in images()
+        if (image.docker or not docker)
+        and (image.nvidia or not nvidia)
+        and image.architecture == architecture
+        and image.end_of_support is None
+    ]
+    return [image for image in able if (image.publisher, image.offer) == (able[0].publisher, able[0].offer)]
+
+
 def default_image(
     *,
     docker: bool = False,
@@ -99,15 +116,6 @@ def default_image(
     architecture: str = "x64",
     generations: tuple[int, ...] = (),
 ) -> Image | None:
-    """The image that a pool gets when its spec names none.
-
-    The first of the table that does what is asked, runs on the architecture and boots on one of the VM size's
-    hypervisor generations (empty = not known, then any): plain Ubuntu LTS unless containers or GPUs are asked
-    for, because the images with Docker and a driver are far bigger.
-    """
-    for image in images():
-        able = (image.docker or not docker) and (image.nvidia or not nvidia)
-        boots = not generations or image.generation in generations
-        if able and boots and image.architecture == architecture and image.end_of_support is None:
-            return image
-    return None
+    """The default image that boots on one of a VM size's hypervisor generations (empty = not known, then any)."""
+    candidates = default_images(docker=docker, nvidia=nvidia, architecture=architecture)
+    return next((image for image in candidates if not generations or image.generation in generations), None)

@@ -1,0 +1,119 @@
+"""`plan`: from a job and the facts of an account to exactly what will be sent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from azbatch_core.errors import SpecError
+from azbatch_core.plan.ids import TaskIds
+from azbatch_core.plan.jobs import job_body, make_job_id, make_stamp
+from azbatch_core.plan.model import Plan
+from azbatch_core.plan.notes import Notes
+from azbatch_core.plan.pools import plan_pool
+from azbatch_core.plan.tasks import TaskPlanner, located
+from azbatch_core.plan.urls import check_start_task_urls, check_urls
+from azbatch_core.specs import ExistingPool, command_warnings
+
+if TYPE_CHECKING:
+    from azbatch_core.plan.facts import AccountFacts
+    from azbatch_core.plan.model import PlannedPool
+    from azbatch_core.plan.pools import PoolContext
+    from azbatch_core.specs import JobSpec, TaskSpec
+
+
+def plan(job: JobSpec, facts: AccountFacts, *, streaming: bool = False) -> Plan:
+    """Plan a job. The same job and facts give the same plan; nothing is read or sent.
+
+    Args:
+        job: What is asked for.
+        facts: Where it goes.
+        streaming: Whether tasks will be added through `Plan.plan_task`; a job without tasks is planned for
+            it anyway. It lets later tasks have dependencies.
+
+    Raises:
+        SpecError: The job cannot run as asked: no VM size or image fits, a task is larger than the existing
+            pool's nodes, containers do not match the pool's, output patterns overlap, a request would be
+            too large …
+        ConfigurationError: The account cannot do it: no storage for output files, a shared key where Entra
+            ID is needed, pool identities.
+        Conflict: The existing pool is being deleted.
+    """
+    notes = Notes()
+    job_id, stamp = make_job_id(job, facts), make_stamp(facts)
+    pool, context = plan_pool(job, facts, notes)
+    _check_common(job, context, facts, notes)
+    own = (part.id for part in (job.preparation, job.release) if part is not None)
+    ids = TaskIds(own)
+    dependencies = streaming or not job.tasks or any(task.depends_on for task in job.tasks)
+    planner = TaskPlanner(
+        job,
+        facts,
+        job_id=job_id,
+        pool=context,
+        ids=ids,
+        notes=notes,
+        uses_dependencies=dependencies,
+    )
+    task_ids = _assign_ids(job.tasks, ids)
+    tasks = tuple(planner.plan_as(task_id, spec) for task_id, spec in zip(task_ids, job.tasks, strict=True))
+    body = job_body(job, job_id, stamp, pool, facts, dependencies=dependencies, os=context.os)
+    return Plan(
+        account=facts.account,
+        job_id=job_id,
+        job=job,
+        pool=pool,
+        tasks=tasks,
+        job_body=body,
+        warnings=notes.lines(),
+        reasons=pool.reasons,
+        stamp=stamp,
+        hourly_price_usd=_price(pool, context, facts),
+        _planner=planner,
+    )
+
+
+def _assign_ids(tasks: tuple[TaskSpec, ...], ids: TaskIds) -> list[str]:
+    """An id for every task, in order: own ids first, so that no number takes one, then numbers by stage.
+
+    Numbering by stage makes a stage one range of numbers even where its tasks are scattered in the file.
+    """
+    given: dict[int, str] = {}
+    stages: dict[str | None, list[int]] = {}
+    for index, task in enumerate(tasks):
+        if task.id is None:
+            stages.setdefault(task.stage and task.stage.lower(), []).append(index)
+            continue
+        try:
+            given[index] = ids.add(task.id, task.stage)
+        except SpecError as error:
+            raise located(error, task.id) from None
+    for members in stages.values():
+        for index in members:
+            given[index] = ids.add(None, tasks[index].stage)
+    return [given[index] for index in range(len(tasks))]
+
+
+def _check_common(job: JobSpec, pool: PoolContext, facts: AccountFacts, notes: Notes) -> None:
+    """What preparation, release and start task need of the pool, and what they should know."""
+    for name, part in (("preparation", job.preparation), ("release", job.release)):
+        if part is None:
+            continue
+        if part.container is not None and pool.containers is False:
+            raise SpecError(
+                f"the job's {name} runs in a container, but {pool.name} has no container configuration",
+                field=f"{name}.container",
+            )
+        check_urls(part.resource_files, facts.now, job.wall_time, notes, part.id)
+        for text in command_warnings(part.command):
+            notes.add(text, part.id)
+    if job.pool is None or isinstance(job.pool, ExistingPool) or job.pool.start_task is None:
+        return
+    check_start_task_urls(job.pool.start_task.resource_files, facts.now, notes)
+    for text in command_warnings(job.pool.start_task.command):
+        notes.add(f"the start task: {text}")
+
+
+def _price(pool: PlannedPool, context: PoolContext, facts: AccountFacts) -> float | None:
+    """What the pool's dedicated nodes cost; spot prices change by the hour and are in no table."""
+    price = context.vm.price(facts.known_region) if context.vm else None
+    return round(price * pool.nodes, 6) if price is not None and pool.nodes else None

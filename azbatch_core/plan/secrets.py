@@ -1,0 +1,100 @@
+"""Request bodies that hold secrets: shown with masks, revealed only when they are sent.
+
+A body is plain JSON data whose secret values are leaf objects: `Secret` and `UrlSecret` of the specs, and
+`StorageRef` for a container whose URL (with its signature) is made when the job is submitted.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from azbatch_core.specs.problems import mask_text
+from azbatch_core.specs.secrets import Secret
+from azbatch_core.specs.urls import UrlSecret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_REFERENCE_BYTES = 2048  # what a value that is not known yet may take in a request
+_STORAGE_URL_BYTES = 512
+
+
+@dataclass(frozen=True)
+class StorageRef:
+    """A container in the account's own storage; it becomes a URL when the job is submitted.
+
+    Attributes:
+        container: The container's name.
+        permission: ``w`` (outputs) or ``rl`` (inputs).
+        identity: The resource id of the pool identity that opens it; None = a signed URL.
+    """
+
+    container: str
+    permission: str = "w"
+    identity: str | None = None
+
+    def __str__(self) -> str:
+        return f"<storage>/{self.container}?***"
+
+
+def mask(body: Any) -> Any:
+    """A body without secrets: plain JSON data for people, logs and dry runs.
+
+    References (``env:NAME``) stay, literal secrets become ``***``, URLs lose their signatures; text that
+    looks like a signature or a key is masked wherever it stands, in command lines too.
+    """
+    if isinstance(body, dict):
+        return {key: mask(value) for key, value in body.items()}
+    if isinstance(body, (list, tuple)):
+        return [mask(value) for value in body]
+    if isinstance(body, Secret):
+        return body.reference or "***"
+    if isinstance(body, str):
+        return mask_text(body)
+    if isinstance(body, (UrlSecret, StorageRef)):
+        return str(body)
+    return body
+
+
+def reveal(
+    body: Any,
+    resolver: Callable[[str], str] | None = None,
+    storage: Callable[[StorageRef], str] | None = None,
+) -> Any:
+    """A body ready to send.
+
+    Args:
+        body: JSON data with secret leaves; it is not changed.
+        resolver: Resolves ``keyvault:`` references.
+        storage: Turns a `StorageRef` into a URL. Without it, references to storage are left in place.
+
+    Raises:
+        ConfigurationError: A reference cannot be resolved.
+    """
+    if isinstance(body, dict):
+        return {key: reveal(value, resolver, storage) for key, value in body.items()}
+    if isinstance(body, (list, tuple)):
+        return [reveal(value, resolver, storage) for value in body]
+    if isinstance(body, Secret):
+        return body.reveal(resolver)
+    if isinstance(body, UrlSecret):
+        return body.reveal()
+    if isinstance(body, StorageRef) and storage is not None:
+        return storage(body)
+    return body
+
+
+def body_size(body: Any) -> int:
+    """The bytes of a body in a request; values that are not known yet count with a generous guess."""
+    return len(json.dumps(body, default=_stand_in))
+
+
+def _stand_in(leaf: object) -> str:
+    """Text as long as the secret."""
+    if isinstance(leaf, Secret):
+        return "x" * _REFERENCE_BYTES if leaf.reference else leaf.reveal()
+    if isinstance(leaf, UrlSecret):
+        return leaf.reveal()
+    return "x" * _STORAGE_URL_BYTES

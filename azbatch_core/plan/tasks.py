@@ -1,0 +1,227 @@
+"""Tasks: their request bodies, checked against the pool that they will run on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from azbatch_core.catalog.choose import slots_needed
+from azbatch_core.errors import ConfigurationError, SpecError
+from azbatch_core.plan.bodies import Body, constraints, program
+from azbatch_core.plan.globs import has_wildcard
+from azbatch_core.plan.images import check_image
+from azbatch_core.plan.model import PlannedTask
+from azbatch_core.plan.nodes import needs_of
+from azbatch_core.plan.outputs import fixed_blobs, output_files
+from azbatch_core.plan.secrets import body_size
+from azbatch_core.plan.urls import check_urls
+from azbatch_core.specs import command_warnings
+
+if TYPE_CHECKING:
+    from azbatch_core.plan.facts import AccountFacts
+    from azbatch_core.plan.ids import TaskIds
+    from azbatch_core.plan.notes import Notes
+    from azbatch_core.plan.pools import PoolContext
+    from azbatch_core.specs import (
+        ContainerSpec,
+        JobSpec,
+        OutputFile,
+        ResourceFile,
+        Resources,
+        TaskSpec,
+    )
+
+_MAX_BODY = 1024 * 1024  # the whole request must be smaller (BatchTaskGroup.task_values)
+
+
+class TaskPlanner:
+    """Makes the planned form of a job's tasks, one after the other."""
+
+    def __init__(
+        self,
+        job: JobSpec,
+        facts: AccountFacts,
+        *,
+        job_id: str,
+        pool: PoolContext,
+        ids: TaskIds,
+        notes: Notes,
+        uses_dependencies: bool,
+    ) -> None:
+        self.ids = ids
+        self.notes = notes
+        self._uses_dependencies = uses_dependencies
+        self._job = job
+        self._job_id = job_id
+        self._facts = facts
+        self._pool = pool
+        self._slots: dict[tuple[Resources | None, int | None], int] = {}
+        self._blobs: dict[str, str] = {}
+
+    def plan(self, spec: TaskSpec) -> PlannedTask:
+        """Plan a task that is not registered yet.
+
+        Raises:
+            SpecError: As `Plan.plan_task`.
+        """
+        try:
+            task_id = self.ids.add(spec.id, spec.stage)
+        except SpecError as error:
+            raise located(error, spec.id) from None
+        return self.plan_as(task_id, spec)
+
+    def plan_as(self, task_id: str, spec: TaskSpec) -> PlannedTask:
+        """Plan a task whose id is registered.
+
+        Raises:
+            SpecError: As `Plan.plan_task`.
+        """
+        try:
+            return self._plan(task_id, spec)
+        except SpecError as error:
+            raise located(error, task_id) from None
+
+    def later_warnings(self, earlier: tuple[str, ...]) -> tuple[str, ...]:
+        """The warnings that are not among the earlier ones."""
+        return tuple(line for line in self.notes.lines() if line not in earlier)
+
+    def _plan(self, task_id: str, spec: TaskSpec) -> PlannedTask:
+        in_container = spec.container or self._job.container
+        self._check_container(in_container, task_id)
+        body: Body = {"id": task_id}
+        if spec.display_name:
+            body["displayName"] = spec.display_name
+        body |= program(
+            spec.command,
+            os=self._pool.os,
+            variables=spec.environment,
+            files=spec.resource_files,
+            in_container=in_container,
+            elevated=spec.elevated,
+        )
+        self._add_scheduling(body, spec, task_id)
+        names = self._add_outputs(body, spec, task_id)
+        self._warn(spec, task_id)
+        size = body_size(body)
+        if size >= _MAX_BODY:
+            raise SpecError(
+                f"its description has {size:,} bytes; a request must be smaller than {_MAX_BODY:,}",
+                hint="move long arguments, scripts or file lists into a resource file",
+            )
+        return PlannedTask(id=task_id, spec=spec, body=body, size=size, outputs=names)
+
+    def _add_scheduling(self, body: Body, spec: TaskSpec, task_id: str) -> None:
+        retry = spec.retry if spec.retry is not None else self._job.retry
+        retention = spec.retention if spec.retention is not None else self._job.retention
+        limits = constraints(wall_time=spec.wall_time, retention=retention, max_retries=retry.max_retries)
+        if limits:
+            body["constraints"] = limits
+        slots = self._required_slots(spec, task_id)
+        if slots != 1:
+            body["requiredSlots"] = slots
+        if spec.depends_on:
+            if not self._uses_dependencies:
+                raise SpecError(
+                    "the job was planned without dependencies, so a later task cannot have any",
+                    field="depends_on",
+                    hint="plan(job, facts, streaming=True)",
+                )
+            body["dependsOn"] = self.ids.dependencies(spec.depends_on)
+        if spec.on_failure == "satisfy":
+            body["exitConditions"] = {"default": self._tolerate()}
+
+    def _tolerate(self) -> dict[str, str]:
+        """What happens when a task fails whose failure does not matter to those that depend on it.
+
+        Where any failure would end the job, this one must not, or nothing would be left to go on. Batch
+        refuses a job action on jobs that take none (ExitOptions.job_action).
+        """
+        action = {"dependencyAction": "satisfy"}
+        return {"jobAction": "none", **action} if self._job.on_task_failure == "terminate" else action
+
+    def _required_slots(self, spec: TaskSpec, task_id: str) -> int:
+        resources = spec.resources or self._job.resources
+        key = (resources, spec.required_slots)
+        if key not in self._slots:
+            self._slots[key] = self._count_slots(resources, spec.required_slots)
+        if resources is not None and self._pool.vm is None and spec.required_slots is None:
+            self.notes.add(
+                f"its resources are not checked (the VM size of {self._pool.name} is not known): it takes a slot",
+                task_id,
+            )
+        return self._slots[key]
+
+    def _count_slots(self, resources: Resources | None, asked: int | None) -> int:
+        present = self._pool.slots
+        needed = 1
+        if resources is not None and self._pool.vm is not None:
+            needed = slots_needed(needs_of(resources), self._pool.vm, present or 1)
+        slots = asked if asked is not None else needed
+        if present is not None and slots > present:
+            raise SpecError(
+                f"takes {slots} task slots, but nodes of {self._pool.name} have {present}: it would never run",
+                field="required_slots",
+            )
+        return slots
+
+    def _check_container(self, spec: ContainerSpec | None, task_id: str) -> None:
+        if self._pool.containers is True and spec is None:
+            raise SpecError(
+                f"{self._pool.name} runs every task in a container, and this task names none",
+                field="container",
+                hint="give the job or the task a container, or use another pool",
+            )
+        if self._pool.containers is False and spec is not None:
+            raise SpecError(
+                f"{self._pool.name} has no container configuration, so its tasks run without containers",
+                field="container",
+                hint="use a pool with containers: true, or leave the container out",
+            )
+        if spec is not None:
+            check_image(spec, self._pool, self.notes, task_id)
+
+    def _add_outputs(self, body: Body, spec: TaskSpec, task_id: str) -> tuple[str, ...]:
+        if not spec.output_files:
+            return ()
+        if self._facts.storage_endpoint is None and any(output.container for output in spec.output_files):
+            raise ConfigurationError(
+                f"output files go to the account's storage, and the account {self._facts.account!r} has none",
+                hint="add a storage section to the account, or use output_files[].container_url",
+            )
+        body["outputFiles"], names = output_files(spec.output_files, self._job_id, task_id)
+        for name in fixed_blobs(spec.output_files, names):
+            self._claim_blob(name, task_id)
+        return names
+
+    def _claim_blob(self, name: str, task_id: str) -> None:
+        """Keep two tasks from writing one blob; below a shared folder only the user knows whether they do."""
+        owner = self._blobs.setdefault(name, task_id)
+        if owner == task_id:
+            return
+        if has_wildcard(name):
+            self.notes.add(
+                f"its output goes to {name}, as that of task {owner}: equal file names overwrite each other",
+                task_id,
+            )
+            return
+        raise SpecError(
+            f"its output {name} is also the output of task {owner!r}: one would overwrite the other",
+            field="output_files",
+            hint="leave out path: the default is JOB/TASK/FILE",
+        )
+
+    def _warn(self, spec: TaskSpec, task_id: str) -> None:
+        for text in command_warnings(spec.command):
+            self.notes.add(text, task_id)
+        retry = spec.retry if spec.retry is not None else self._job.retry
+        if retry.max_retries == -1:
+            self.notes.add(
+                "is tried again without end (max_retries: -1): a task that always fails never ends", task_id
+            )
+        files: list[ResourceFile | OutputFile] = [*spec.resource_files, *spec.output_files]
+        check_urls(files, self._facts.now, self._job.wall_time, self.notes, task_id)
+
+
+def located(error: SpecError, task_id: str | None) -> SpecError:
+    """The same problem, with the task that has it."""
+    name = f"task {task_id!r}" if task_id else "a task"
+    return SpecError(f"{name}: {error.message}", field=error.field, line=error.line, hint=error.hint)
