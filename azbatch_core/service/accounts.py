@@ -27,6 +27,7 @@ import re
 import stat
 import sys
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -223,25 +224,25 @@ class _Config:
                 near = difflib.get_close_matches(key, _TOP, n=1)
                 raise self._wrong(
                     f"unknown key {key!r}",
-                    _line(text, None, key),
+                    _line(text, key),
                     f"did you mean {near[0]!r}?" if near else None,
                 )
         profiles = document.get("accounts", {})
         if not isinstance(profiles, dict) or not all(isinstance(item, dict) for item in profiles.values()):
-            raise self._wrong(
-                "accounts must be tables", _line(text, None, "accounts"), "write [accounts.NAME]"
-            )
+            raise self._wrong("accounts must be tables", _line(text, "accounts"), "write [accounts.NAME]")
         for reserved in (LOCAL, ENV):
             if reserved in profiles:
                 raise self._wrong(
-                    f"the name {reserved!r} is taken", _line(text, reserved, None), "choose another name"
+                    f"the name {reserved!r} is taken",
+                    _line(text, "accounts", reserved),
+                    "choose another name",
                 )
         self.profiles: dict[str, dict[str, Any]] = profiles
         default = document.get("default")
         if default is not None and (not isinstance(default, str) or default not in {*profiles, LOCAL}):
             known = ", ".join(sorted({*profiles, LOCAL}))
             raise self._wrong(
-                f"default = {default!r} is no account; known: {known}", _line(text, None, "default"), None
+                f"default = {default!r} is no account; known: {known}", _line(text, "default"), None
             )
         self.default: str | None = default
 
@@ -282,12 +283,12 @@ class _Config:
 
         fields = self.profiles[name]
         if "name" in fields:
-            line = _line(self._text, name, "name")
+            line = _line(self._text, "accounts", name, "name")
             raise self._wrong(f"accounts.{name}.name: the name stands in the heading", line, "remove it")
         try:
             return AccountSpec.model_validate({**fields, "name": name})
         except SpecError as error:
-            line = _line(self._text, name, (error.field or "").split(".")[0].split("[")[0] or None)
+            line = _line(self._text, "accounts", name, *_parts(error.field or ""))
             # The message of a field begins with the field.
             where = f"accounts.{name}." if error.field else f"accounts.{name}: "
             raise self._wrong(where + error.message, line, error.hint) from None
@@ -314,20 +315,32 @@ def _holds_literal(fields: Mapping[str, Any]) -> bool:
     return False
 
 
-def _line(text: str, table: str | None, key: str | None) -> int | None:
-    """The line where a key of ``[accounts.<table>]`` stands (or the heading); tomllib does not tell.
+_PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
+_HEADING = re.compile(r"\s*\[+([^\]]+)\]")
+_KEY = re.compile(r"\s*((?:[\w.-]|\"[^\"]*\"|'[^']*')+)\s*=")
 
-    Good for files as people write them; None where it cannot tell.
+
+def _line(text: str, *path: str) -> int | None:
+    """The first line that stands for most of a path such as ``accounts``, ``prod``, ``endpoint``.
+
+    tomllib does not tell where a value came from. Good for files as people write them: the key's own line,
+    else the heading of its table; None where there is neither.
     """
-    heading = re.compile(rf"\s*\[\s*accounts\s*\.\s*[\"']?{re.escape(table)}[\"']?\s*[\].]" if table else r"")
-    found, inside = None, table is None
+    table: list[str] = []
+    best, found = 0, None
     for number, line in enumerate(text.splitlines(), start=1):
-        if line.lstrip().startswith("["):
-            inside = bool(table and heading.match(line))
-            if inside:
-                found = found or number
-            if not table and key and re.match(rf"\s*\[+\s*{re.escape(key)}\b", line):
-                return number
-        elif inside and key and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[.=]", line):
-            return number
+        heading = _HEADING.match(line)
+        key = _KEY.match(line)
+        if heading:
+            table = _parts(heading[1])
+        elif not key:
+            continue
+        here = table if heading or not key else table + _parts(key[1])
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(here, path, strict=False)))
+        if shared > best:
+            best, found = shared, number
     return found
+
+
+def _parts(dotted: str) -> list[str]:
+    return ["".join(match) for match in _PART.findall(dotted)]

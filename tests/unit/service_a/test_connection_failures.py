@@ -98,7 +98,8 @@ def test_signatures_are_taken_out_of_what_the_service_echoes() -> None:
 def test_a_storage_error_is_read_from_its_xml() -> None:
     body = (
         '\ufeff<?xml version="1.0" encoding="utf-8"?><Error><Code>ContainerAlreadyExists</Code>'
-        "<Message>The specified container already exists.\nRequestId:61aa\nTime:2026-03-01T12:00:00.1Z</Message></Error>"
+        "<Message>The specified container already exists.\nRequestId:61aa\n"
+        "Time:2026-03-01T12:00:00.1Z</Message></Error>"
     )
     reply = read_reply(409, {"x-ms-request-id": "61aa"}, body)
     assert (reply.code, reply.message) == (
