@@ -1,7 +1,7 @@
 """A local Azure Batch service: the REST API of the data plane on this machine, running real processes.
 
-An island: it knows nothing of the client half, and the client half reaches it by URL only. `LocalBatch` runs it
-inside a program (tests, mostly); `python -m azbatch_core.local start` runs it as a background process.
+An island: it knows nothing of the client half, and the client half reaches it by URL only. `LocalBatch` runs
+it inside a program (tests, mostly); `python -m azbatch_core.local start` runs it as a background process.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def validate(model: str, body: Any, *, older: bool = False) -> dict[str, Any]:
     """
     if type(body) is not dict:
         raise BatchError("InvalidRequestBody", Reason="The body must be a JSON object.")
-    checked: dict[str, Any] = _model(model, older)(body, "")
+    checked: dict[str, Any] = _model(model, older=older)(body, "")
     return checked
 
 
@@ -76,9 +76,9 @@ def _shown(value: Any) -> str:
 
 
 @cache
-def _model(name: str, older: bool) -> Check:  # noqa: FBT001 - part of the cache's key
+def _model(name: str, *, older: bool) -> Check:
     declared = schema()["models"][name]
-    checks = {key: _check(kind, older) for key, (kind, flags) in declared.items() if flags != "o"}
+    checks = {key: _check(kind, older=older) for key, (kind, flags) in declared.items() if flags != "o"}
     required = [key for key, (_, flags) in declared.items() if flags == "r"]
     dropped = _OLDER.get(name, frozenset()) if older else frozenset()
     find = checks.get
@@ -114,13 +114,13 @@ def _unsupported(model: str, key: str, value: Any) -> BatchError:
     )
 
 
-def _check(kind: str, older: bool) -> Check:  # noqa: FBT001 - handed through
+def _check(kind: str, *, older: bool) -> Check:
     if kind.startswith("list:"):
-        return _list(_check(kind[len("list:") :], older))
+        return _list(_check(kind[len("list:") :], older=older))
     if kind.startswith("enum:"):
         return _enum(schema()["enums"][kind[len("enum:") :]])
     if kind.startswith("model:"):
-        return _model(kind[len("model:") :], older)
+        return _model(kind[len("model:") :], older=older)
     return _PLAIN[kind]
 
 

@@ -1,0 +1,102 @@
+"""`python -m azbatch_core.local start|stop|status|reset|serve`.
+
+`start` prints one line of JSON, the contents of `endpoint.json`, once the service answers; `status` prints
+the same without keys. Exit codes: 0 done; 1 refused or, for `status`, not running; 2 wrong usage; 3 the extra
+is not installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from azbatch_core.local import daemon
+from azbatch_core.local.requirements import INSTALL_HINT, missing_modules
+from azbatch_core.local.state import StateDirectory
+
+_NEEDS_EXTRA = frozenset({"start", "serve"})
+_MISSING_EXTRA = 3
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the process's exit code."""
+    options = _parser().parse_args(arguments)
+    state = (
+        StateDirectory(options.state_dir.expanduser().absolute())
+        if options.state_dir
+        else StateDirectory.default()
+    )
+    if options.command in _NEEDS_EXTRA and missing_modules():
+        sys.stderr.write(INSTALL_HINT + "\n")
+        return _MISSING_EXTRA
+    try:
+        return _run(options, state)
+    except daemon.DaemonError as error:
+        sys.stderr.write(f"azbatch local: {error}\n")
+        return 1
+
+
+def _run(options: argparse.Namespace, state: StateDirectory) -> int:
+    if options.command == "start":
+        _say(daemon.start(state, port=options.port, idle_timeout=options.idle_timeout).to_json())
+    elif options.command == "serve":
+        stream = sys.stdout if options.ready_fd is None else os.fdopen(options.ready_fd, "w")
+        ready = daemon.announce_on(stream)
+        daemon.serve(state, port=options.port, idle_timeout=options.idle_timeout, ready=ready)
+    elif options.command == "stop":
+        _say(json.dumps({"stopped": daemon.stop(state)}))
+    elif options.command == "reset":
+        daemon.reset(state)
+        _say(json.dumps({"reset": str(state.path)}))
+    else:
+        return _status(state)
+    return 0
+
+
+def _status(state: StateDirectory) -> int:
+    running = state.running()
+    facts: dict[str, object] = {"running": running is not None, "state_dir": str(state.path)}
+    if running is not None:
+        shown = ("endpoint", "account_name", "pid", "version", "blob_endpoint", "blob_account")
+        facts.update({name: getattr(running, name) for name in shown})
+    _say(json.dumps(facts))
+    return 0 if running else 1
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m azbatch_core.local", description="The local Batch service."
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, summary in (
+        ("start", "start it in the background, unless it runs"),
+        ("serve", "be the service, in the foreground"),
+        ("stop", "stop it and wait until it is gone"),
+        ("status", "say whether it runs, and where"),
+        ("reset", "stop it and delete all its state, keys included"),
+    ):
+        command = commands.add_parser(name, help=summary)
+        command.add_argument("--state-dir", type=Path, help="default: $AZBATCH_LOCAL_DIR or ~/.local/state/…")
+        if name in _NEEDS_EXTRA:
+            command.add_argument("--port", type=int, default=0, help="0: the last one if free, else any")
+            command.add_argument(
+                "--idle-timeout",
+                type=float,
+                default=daemon.DEFAULT_IDLE_SECONDS,
+                metavar="SECONDS",
+                help="stop after so long without requests and live tasks; 0: never",
+            )
+        if name == "serve":
+            command.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

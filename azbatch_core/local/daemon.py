@@ -1,0 +1,179 @@
+"""The service as a background process: start, stop, status, reset, and the process itself.
+
+Only `serve` needs the extra `local`, and only it imports what makes a start slow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TextIO
+
+    from azbatch_core.local.state import Endpoint, StateDirectory
+
+START_SECONDS = 30.0
+STOP_SECONDS = 20.0
+DEFAULT_IDLE_SECONDS = 30 * 60.0
+_LOG_LIMIT = 5_000_000
+_LOG_TAIL = 2_000
+_POLL_SECONDS = 0.01
+
+
+class DaemonError(Exception):
+    """The service could not be started or stopped; the message says why, with the log's end if that helps."""
+
+
+def start(state: StateDirectory, *, port: int = 0, idle_timeout: float = DEFAULT_IDLE_SECONDS) -> Endpoint:
+    """On return a service answers, in a process that outlives this one; one that is running is left alone.
+
+    Of several callers at once, one starts it and the others get the same answer.
+
+    Raises:
+        DaemonError: it did not come up.
+    """
+    state.make()
+    with state.starting():
+        deadline = time.monotonic() + START_SECONDS
+        while state.held() and time.monotonic() < deadline:
+            running = state.announced()
+            if running is not None:
+                return running
+            time.sleep(_POLL_SECONDS)  # somebody's `serve` is on its way up or down
+        return _spawn(state, port, idle_timeout)
+
+
+def stop(state: StateDirectory) -> bool:
+    """On return no service runs; False if none did.
+
+    It is asked to end in good order first, and killed if it has not within 20 seconds: what it acknowledged
+    is on disk either way.
+
+    Raises:
+        DaemonError: it is alive, but nobody knows its process id.
+    """
+    if not state.held():
+        return False
+    running = state.announced()
+    if running is None:
+        if state.wait_until_free(STOP_SECONDS):
+            return True
+        raise DaemonError(f"a service holds {state.path}, but has not said who it is; try again")
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(running.pid, number)
+        if state.wait_until_free(STOP_SECONDS):
+            return True
+    raise DaemonError(f"process {running.pid} does not end")
+
+
+def reset(state: StateDirectory) -> None:
+    """On return no service runs, and pools, jobs, files, keys are gone: the directory does not exist.
+
+    Raises:
+        DaemonError: the directory holds things that are not a service's.
+    """
+    if not state.path.exists():
+        return
+    if not state.known() and any(state.path.iterdir()):
+        raise DaemonError(
+            f"{state.path} does not look like the state of a local service; nothing was deleted"
+        )
+    stop(state)
+    shutil.rmtree(state.path)
+
+
+def serve(
+    state: StateDirectory,
+    *,
+    port: int,
+    idle_timeout: float,
+    ready: Callable[[Endpoint], None],
+) -> None:
+    """Be the service until a signal or idleness ends it.
+
+    Raises:
+        DaemonError: another service holds the directory, or the port is taken.
+    """
+    import asyncio  # noqa: PLC0415 - slow, and only this process needs it
+    import logging  # noqa: PLC0415 - same
+
+    from azbatch_core.local.service import LocalService  # noqa: PLC0415 - needs the extra
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    async def run() -> None:
+        service = LocalService(state, port=port, idle_timeout=idle_timeout)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, service.stop)
+        await service.run(ready)
+
+    try:
+        asyncio.run(run())
+    except BlockingIOError:
+        raise DaemonError(f"another service is running on {state.path}") from None
+    except OSError as error:
+        if port:
+            raise DaemonError(f"port {port} cannot be had: {error.strerror}") from None
+        raise
+
+
+def announce_on(stream: TextIO) -> Callable[[Endpoint], None]:
+    """A `ready` that writes the endpoint as a line to `stream` and closes it."""
+
+    def ready(endpoint: Endpoint) -> None:
+        with stream:
+            stream.write(endpoint.to_json() + "\n")
+
+    return ready
+
+
+def _spawn(state: StateDirectory, port: int, idle_timeout: float) -> Endpoint:
+    """Start `serve` in a session of its own; it tells through a pipe when it answers."""
+    reading, writing = os.pipe()
+    command = [sys.executable, "-m", "azbatch_core.local", "serve", "--state-dir", str(state.path)]
+    command += ["--port", str(port), "--idle-timeout", str(idle_timeout), "--ready-fd", str(writing)]
+    log_size = _prepare_log(state)
+    try:
+        with state.log.open("ab") as log:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=state.path,
+                pass_fds=(writing,),
+                start_new_session=True,
+            )
+    finally:
+        os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.readline() if select.select([pipe], [], [], START_SECONDS)[0] else b""
+    endpoint = state.announced() if said else None
+    if endpoint is None:
+        process.kill()
+        process.wait()
+        tail = state.log.read_bytes()[log_size:][-_LOG_TAIL:].decode(errors="replace").strip()
+        raise DaemonError(f"the local service did not start: {tail or 'no word from it'}")
+    process.returncode = 0  # it lives on without us; nobody is to wait for it
+    return endpoint
+
+
+def _prepare_log(state: StateDirectory) -> int:
+    """Make the log private and short; the size from which the new service's words begin."""
+    descriptor = os.open(state.log, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "ab") as log:
+        if log.tell() > _LOG_LIMIT:
+            log.truncate(0)
+            return 0
+        return log.tell()

@@ -1,0 +1,195 @@
+"""The service inside a program: a context manager for tests and notebooks."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, final
+
+from azbatch_core.local.requirements import INSTALL_HINT, missing_modules
+from azbatch_core.local.state import StateDirectory
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from azbatch_core.local.clock import VirtualClock
+    from azbatch_core.local.service import LocalService
+    from azbatch_core.local.state import Endpoint
+
+_STOP_SECONDS = 60.0
+
+
+@final
+class LocalBatch:
+    """A local Batch service on a free port, in a thread of its own.
+
+        with LocalBatch() as batch:
+            key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
+            client = BatchClient(batch.endpoint, key)
+
+    On entry it answers requests; on exit nothing of it is left: no thread, socket, process or temporary file.
+
+    Args:
+        state_dir: where its state is kept, for the next one to go on with; by default a temporary directory.
+        clock: `real`, or `virtual` for a clock that moves by `advance` only.
+        boot_time: seconds that a node takes to start.
+        port: where to listen; 0 takes a free port.
+
+    Attributes:
+        state_dir: the directory of its state.
+
+    Raises:
+        ImportError: on entry, if the extra `local` is not installed.
+        BlockingIOError: on entry, if another service uses `state_dir`.
+    """
+
+    def __init__(
+        self,
+        state_dir: str | Path | None = None,
+        *,
+        clock: Literal["real", "virtual"] = "real",
+        boot_time: float = 0.0,
+        port: int = 0,
+    ) -> None:
+        self._given = None if state_dir is None else Path(state_dir).absolute()
+        self._virtual = clock == "virtual"
+        self._boot_time = boot_time
+        self._port = port
+        self._temporary: Path | None = None
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._service: LocalService | None = None
+        self._clock: VirtualClock | None = None
+        self._endpoint: Endpoint | None = None
+
+    def __repr__(self) -> str:
+        return f"LocalBatch({self._endpoint.endpoint if self._endpoint else 'not running'})"
+
+    def __enter__(self) -> LocalBatch:
+        if self._given is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="azbatch-local-"))
+        try:
+            self._start()
+        except BaseException:
+            self._clean_up()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._stop()
+        finally:
+            self._clean_up()
+
+    @property
+    def state_dir(self) -> Path:
+        """The directory of its state."""
+        directory = self._given or self._temporary
+        if directory is None:
+            raise RuntimeError("LocalBatch is a context manager; it is not running")
+        return directory
+
+    @property
+    def endpoint(self) -> str:
+        """URL of the Batch account, no slash at the end."""
+        return self._running.endpoint
+
+    @property
+    def account_name(self) -> str:
+        """Name of the Batch account."""
+        return self._running.account_name
+
+    @property
+    def account_key(self) -> str:
+        """Its key, base64."""
+        return self._running.account_key
+
+    @property
+    def blob_endpoint(self) -> str:
+        """URL of the storage account, no slash at the end."""
+        return self._running.blob_endpoint
+
+    @property
+    def blob_account(self) -> str:
+        """Name of the storage account."""
+        return self._running.blob_account
+
+    @property
+    def blob_key(self) -> str:
+        """Its key, base64."""
+        return self._running.blob_key
+
+    def restart(self) -> None:
+        """Stop the service in good order and start it again on the same state, port and keys."""
+        self._stop()
+        self._start()
+
+    def advance(self, seconds: float) -> None:
+        """Move a virtual clock on; on return all that was due by then has been done.
+
+        Raises:
+            RuntimeError: the clock is a real one.
+        """
+        if self._clock is None or self._loop is None:
+            raise RuntimeError("only LocalBatch(clock='virtual') can be told to move its clock")
+        asyncio.run_coroutine_threadsafe(self._clock.advance(seconds), self._loop).result()
+
+    @property
+    def _running(self) -> Endpoint:
+        if self._endpoint is None:
+            raise RuntimeError("LocalBatch is a context manager; it is not running")
+        return self._endpoint
+
+    def _start(self) -> None:
+        if missing_modules():
+            raise ImportError(INSTALL_HINT)
+        ready: Future[Endpoint] = Future()
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="azbatch-local", daemon=True)
+        self._thread.start()
+        try:
+            self._endpoint = ready.result()
+        except BaseException:
+            self._thread.join()
+            self._thread = None
+            raise
+
+    def _run(self, ready: Future[Endpoint]) -> None:
+        try:
+            asyncio.run(self._serve(ready))
+        except BaseException as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+    async def _serve(self, ready: Future[Endpoint]) -> None:
+        from azbatch_core.local.clock import VirtualClock  # noqa: PLC0415 - needs the extra
+        from azbatch_core.local.service import LocalService  # noqa: PLC0415 - same
+
+        if self._virtual and self._clock is None:
+            self._clock = VirtualClock()
+        self._loop = asyncio.get_running_loop()
+        self._service = LocalService(
+            StateDirectory(self.state_dir), port=self._port, boot_time=self._boot_time, clock=self._clock
+        )
+        await self._service.run(ready.set_result)
+
+    def _stop(self) -> None:
+        thread, loop, service = self._thread, self._loop, self._service
+        if thread is None or loop is None or service is None:
+            return
+        loop.call_soon_threadsafe(service.stop)
+        thread.join(_STOP_SECONDS)
+        if thread.is_alive():
+            raise RuntimeError(f"the local service did not stop within {_STOP_SECONDS:.0f} seconds")
+        self._thread = self._loop = self._service = self._endpoint = None
+
+    def _clean_up(self) -> None:
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None

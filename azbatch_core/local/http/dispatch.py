@@ -1,0 +1,165 @@
+"""The ASGI application of the REST API: every request gets an answer in the service's own terms.
+
+It is bare ASGI: paths are matched and verified while still encoded, successes go out chunked, and a
+collection of tasks should not pay for more machinery than it needs.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from datetime import datetime, timezone
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from azbatch_core.local.errors import BatchError
+from azbatch_core.local.http.body import DisconnectedError, parse_body, read_body
+from azbatch_core.local.http.call import Call
+from azbatch_core.local.http.conditions import NotModifiedError, check_conditions, has_conditions
+from azbatch_core.local.http.envelope import envelope
+from azbatch_core.local.http.query import API_VERSIONS, Query
+from azbatch_core.local.http.response import JSON_TYPE, Response
+from azbatch_core.local.http.router import Router
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+
+    from azbatch_core.local.auth import SharedKey
+    from azbatch_core.local.engine import Engine
+    from azbatch_core.local.http.operation import Operation
+
+    Message: TypeAlias = MutableMapping[str, Any]
+    Receive: TypeAlias = Callable[[], Awaitable[Message]]
+    Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+_LOG = logging.getLogger(__name__)
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_STANDING = {
+    "Server": "Microsoft-HTTPAPI/2.0",
+    "X-Content-Type-Options": "nosniff",
+    "Strict-Transport-Security": "max-age=31536000; includeSubDomains",
+    "DataServiceVersion": "3.0",
+}
+
+
+class BatchApplication:
+    """The REST API over one engine.
+
+    Args:
+        engine: what does the work.
+        keys: who may ask.
+        operations: the table of operations.
+        hosts: names beside the loopback ones by which the service may be called.
+    """
+
+    def __init__(
+        self, engine: Engine, keys: SharedKey, operations: Iterable[Operation], hosts: Iterable[str] = ()
+    ) -> None:
+        self._engine = engine
+        self._keys = keys
+        self._router = Router(operations)
+        self._hosts = LOOPBACK | frozenset(hosts)
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        headers = read_headers(scope["headers"])
+        request_id = str(uuid.uuid4())
+        base = f"http://{headers.get('host', 'localhost')}"
+        try:
+            response = await self._answer(scope, headers, receive, base)
+        except DisconnectedError:
+            return
+        except NotModifiedError:
+            response = Response(HTTPStatus.NOT_MODIFIED)
+        except BatchError as error:
+            response = _refusal(error, base, request_id)
+        except Exception:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the trace
+            _LOG.exception("%s %s failed", scope["method"], scope["path"])
+            response = _refusal(BatchError("InternalError"), base, request_id)
+        response.headers["request-id"] = request_id
+        if headers.get("return-client-request-id", "").lower() == "true" and "client-request-id" in headers:
+            response.headers["client-request-id"] = headers["client-request-id"]
+        await _send(response, send, head=scope["method"] == "HEAD")
+
+    async def _answer(
+        self, scope: Mapping[str, Any], headers: Mapping[str, str], receive: Receive, base: str
+    ) -> Response:
+        method: str = scope["method"]
+        path: str = scope["raw_path"].decode("latin-1")
+        query = Query(scope["query_string"].decode("latin-1"))
+        check_host(headers, self._hosts)
+        self._keys.verify(method, path, query.raw, headers, datetime.now(timezone.utc))
+        version = query.api_version()
+        operation, ids = self._router.match(method, path)
+        query.check(operation.parameters)
+        raw = await read_body(receive)
+        if operation.handler is None:
+            raise BatchError(
+                "NotImplemented", Reason=f"The local service does not have {operation.name} yet."
+            )
+        body = parse_body(operation, raw, headers, older=version != API_VERSIONS[0])
+        call = Call(operation, self._engine, ids, path, base, query, headers, body)
+        # From here on nothing awaits: the condition holds for the very state that the handler acts on.
+        if operation.subject is not None and has_conditions(headers):
+            check_conditions(headers, _subject(call), reading=method in ("GET", "HEAD"))
+        return operation.handler(call)
+
+
+def check_host(headers: Mapping[str, str], hosts: frozenset[str]) -> None:
+    """Return if the request was sent to a name of this machine.
+
+    A page in a browser can point a name of its own at 127.0.0.1; that name would be in the header.
+
+    Raises:
+        BatchError: `HostInformationNotPresent` or `InvalidHeaderValue`.
+    """
+    host = headers.get("host", "")
+    if not host:
+        raise BatchError("HostInformationNotPresent")
+    name = host.lower()
+    if not name.endswith("]"):
+        name = name.rpartition(":")[0] or name
+    if name not in hosts:
+        raise BatchError(
+            "InvalidHeaderValue",
+            HeaderName="Host",
+            HeaderValue=host,
+            Reason="The local service answers to loopback names only.",
+        )
+
+
+def _subject(call: Call) -> Mapping[str, Any]:
+    if call.operation.subject == "pool":
+        return call.engine.get_pool(call.ids["poolId"])
+    if call.operation.subject == "job":
+        return call.engine.get_job(call.ids["jobId"])
+    return call.engine.get_task(call.ids["jobId"], call.ids["taskId"])
+
+
+def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The headers by name; the server has put the names in lower case."""
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in raw}
+
+
+def _refusal(error: BatchError, base: str, request_id: str) -> Response:
+    body = envelope(error, base, request_id)
+    return Response(error.status, {"Content-Type": JSON_TYPE, "Content-Length": str(len(body))}, body)
+
+
+async def _send(response: Response, send: Send, *, head: bool) -> None:
+    if head and response.status >= HTTPStatus.MULTIPLE_CHOICES:
+        response.headers = {"Content-Length": "0", "request-id": response.headers["request-id"]}
+        response.body = b""
+    elif response.status == HTTPStatus.NO_CONTENT:
+        response.headers["Content-Length"] = "0"
+    headers = [
+        (name.encode("latin-1"), value.encode("latin-1", "replace"))
+        for name, value in (_STANDING | response.headers).items()
+    ]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    if isinstance(response.body, bytes):
+        await send({"type": "http.response.body", "body": response.body})
+        return
+    for chunk in response.body:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

@@ -1,0 +1,195 @@
+"""Files of a task or a node, under a directory that nobody gets out of."""
+
+from __future__ import annotations
+
+import mimetypes
+import os
+import shutil
+import stat
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from azbatch_core.local.errors import BatchError
+from azbatch_core.local.http.dates import http_date_of, wire_time_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+_CHUNK = 256 * 1024
+_TYPES = mimetypes.MimeTypes(filenames=())
+
+
+@dataclass(frozen=True)
+class FileEntry:
+    """A file or folder.
+
+    Attributes:
+        name: path relative to the directory that is listed, with `/`.
+        path: where it is.
+        status: what the file system says about it.
+    """
+
+    name: str
+    path: Path
+    status: os.stat_result
+
+    @property
+    def is_directory(self) -> bool:
+        """Whether it is a folder."""
+        return stat.S_ISDIR(self.status.st_mode)
+
+    def headers(self, base_url: str) -> dict[str, str]:
+        """The headers that describe it."""
+        return {
+            "Content-Type": content_type(self.name),
+            "Last-Modified": http_date_of(self.status.st_mtime),
+            "ocp-batch-file-isdirectory": str(self.is_directory),
+            "ocp-batch-file-mode": f"0o{self.status.st_mode:o}",
+            "ocp-batch-file-url": quote(f"{base_url}/{quote(self.name)}", safe=""),
+        }
+
+    def document(self, base_url: str) -> dict[str, Any]:
+        """Its entry in a list; folders have no properties there."""
+        entry: dict[str, Any] = {
+            "name": self.name,
+            "url": f"{base_url}/{quote(self.name)}",
+            "isDirectory": self.is_directory,
+        }
+        if not self.is_directory:
+            entry["properties"] = {
+                "lastModified": wire_time_of(self.status.st_mtime),
+                "contentLength": str(self.status.st_size),
+                "contentType": content_type(self.name),
+                "fileMode": f"0o{self.status.st_mode:o}",
+            }
+        return entry
+
+
+def content_type(name: str) -> str:
+    """The media type by the name's ending; text for those that have none, as task output mostly is."""
+    if "." not in Path(name).name:
+        return "text/plain"
+    return _TYPES.guess_type(name)[0] or "application/octet-stream"
+
+
+def find(root: Path, name: str) -> FileEntry:
+    """The file or folder `name` under `root`.
+
+    Raises:
+        BatchError: `InvalidUri` for a name that is no relative path without `..`, `FileNotFound` if there is
+            none, or if a link leads out of `root`.
+    """
+    parts = name.split("/")
+    if "\0" in name or any(part in ("", ".", "..") for part in parts):
+        raise BatchError("InvalidUri", Reason="A file is named by its path relative to the directory.")
+    path = root.joinpath(*parts)
+    try:
+        if not path.resolve(strict=True).is_relative_to(root.resolve()):
+            raise BatchError("FileNotFound")
+        return FileEntry(name, path, path.stat())
+    except (OSError, RuntimeError):  # a loop of links is a RuntimeError before Python 3.13
+        raise BatchError("FileNotFound") from None
+
+
+def walk(root: Path, *, recursive: bool) -> Iterator[FileEntry]:
+    """What is in `root`, folder by folder, each sorted by name; links to folders are not followed."""
+    waiting = deque([("", root)])
+    while waiting:
+        prefix, directory = waiting.popleft()
+        try:
+            with os.scandir(directory) as found:
+                items = sorted(found, key=lambda item: item.name)
+        except OSError:
+            continue
+        for item in items:
+            try:
+                status = item.stat(follow_symlinks=False)
+                if item.is_symlink():
+                    status = find(root, prefix + item.name).status
+            except (OSError, BatchError):
+                continue
+            entry = FileEntry(prefix + item.name, Path(item.path), status)
+            yield entry
+            if recursive and item.is_dir(follow_symlinks=False):
+                waiting.append((entry.name + "/", entry.path))
+
+
+def parse_range(header: str, size: int) -> tuple[int, int]:
+    """The first byte and the number of bytes that `bytes=a-b`, `bytes=a-` or `bytes=-n` stand for.
+
+    Raises:
+        BatchError: `InvalidHeaderValue`, or `InvalidRange` if the file has no such byte.
+    """
+    unit, _, interval = header.partition("=")
+    first, dash, last = interval.strip().partition("-")
+    numbers = [part for part in (first, last) if part]
+    if unit.strip().lower() != "bytes" or not dash or not numbers or not all(map(_is_number, numbers)):
+        raise BatchError("InvalidHeaderValue", HeaderName="ocp-range", HeaderValue=header)
+    if not first:
+        start, end = max(0, size - int(last)), size - 1
+    else:
+        start, end = int(first), min(int(last), size - 1) if last else size - 1
+        if last and int(last) < start:
+            raise BatchError("InvalidHeaderValue", HeaderName="ocp-range", HeaderValue=header)
+    if start >= size:
+        raise BatchError("InvalidRange")
+    return start, end - start + 1
+
+
+def read(path: Path, start: int, length: int) -> bytes | Iterator[bytes]:
+    """`length` bytes from `start` on, many of them in chunks; fewer if the file has shrunk meanwhile.
+
+    Raises:
+        BatchError: `FileNotFound`, `IOError`.
+    """
+    if length > _CHUNK:
+        return _chunks(path, start, length)
+    try:
+        return b"".join(_chunks(path, start, length))
+    except FileNotFoundError:
+        raise BatchError("FileNotFound") from None
+    except OSError as error:
+        raise BatchError("IOError", Reason=error.strerror or "The file cannot be read.") from None
+
+
+def _chunks(path: Path, start: int, length: int) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(start)
+        while length > 0:
+            chunk = file.read(min(_CHUNK, length))
+            if not chunk:
+                return
+            length -= len(chunk)
+            yield chunk
+
+
+def delete(entry: FileEntry, *, recursive: bool) -> None:
+    """Remove the file, or the folder with all that is in it.
+
+    Raises:
+        BatchError: `InvalidQueryParameterValue` for a folder without `recursive`, `IOError`.
+    """
+    try:
+        if not entry.is_directory or entry.path.is_symlink():
+            entry.path.unlink()
+        elif recursive:
+            shutil.rmtree(entry.path)
+        else:
+            raise BatchError(
+                "InvalidQueryParameterValue",
+                QueryParameterName="recursive",
+                QueryParameterValue="false",
+                Reason="The file is a directory; it can only be deleted recursively.",
+            )
+    except FileNotFoundError:
+        raise BatchError("FileNotFound") from None
+    except OSError as error:
+        raise BatchError("IOError", Reason=error.strerror or "The file cannot be deleted.") from None
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and text.isascii()

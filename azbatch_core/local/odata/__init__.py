@@ -1,0 +1,1 @@
+"""The query options of lists: `$filter`, as far as Azure Batch has it."""

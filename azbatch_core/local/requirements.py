@@ -1,0 +1,13 @@
+"""Whether the extra `local` is installed, found out without importing it."""
+
+from __future__ import annotations
+
+import importlib.util
+
+INSTALL_HINT = "the local service needs an extra: pip install 'azbatch[local]'"
+_MODULES = ("httptools", "orjson", "psutil", "uvicorn")
+
+
+def missing_modules() -> list[str]:
+    """The modules of the extra that cannot be imported."""
+    return [name for name in _MODULES if importlib.util.find_spec(name) is None]

@@ -1,0 +1,67 @@
+"""Pools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from azbatch_core.local.errors import BatchError
+from azbatch_core.local.http import casing
+
+if TYPE_CHECKING:
+    from azbatch_core.local.http.call import Call
+    from azbatch_core.local.http.response import Response
+
+
+def create(call: Call) -> Response:
+    """POST /pools."""
+    return call.created(call.engine.create_pool(call.body))
+
+
+def list_pools(call: Call) -> Response:
+    """GET /pools."""
+    page = call.page()
+    documents, after = call.engine.list_pools(page.match, page.after, page.limit, hints=page.hints)
+    return call.listing(documents, after, casing.POOL)
+
+
+def get(call: Call) -> Response:
+    """GET /pools/{poolId}."""
+    return call.element(call.engine.get_pool(call.ids["poolId"]), casing.POOL)
+
+
+def exists(call: Call) -> Response:
+    """HEAD /pools/{poolId}."""
+    response = call.element(call.engine.get_pool(call.ids["poolId"]))
+    response.body = b""
+    return response
+
+
+def patch(call: Call) -> Response:
+    """PATCH /pools/{poolId}."""
+    return call.written(call.engine.patch_pool(call.ids["poolId"], call.body))
+
+
+def replace(call: Call) -> Response:
+    """POST /pools/{poolId}/updateproperties."""
+    return call.written(call.engine.replace_pool(call.ids["poolId"], call.body))
+
+
+def resize(call: Call) -> Response:
+    """POST /pools/{poolId}/resize."""
+    return call.written(call.engine.resize_pool(call.ids["poolId"], call.body))
+
+
+def stop_resize(call: Call) -> Response:
+    """POST /pools/{poolId}/stopresize."""
+    return call.written(call.engine.stop_resize_pool(call.ids["poolId"]))
+
+
+def delete(call: Call) -> Response:
+    """DELETE /pools/{poolId}."""
+    call.engine.delete_pool(call.ids["poolId"])
+    return call.done()
+
+
+def usage_metrics(_call: Call) -> Response:
+    """GET /poolusagemetrics, which answers its retirement since 2024-09-30."""
+    raise BatchError("PoolUsageMetricAPIRetired")

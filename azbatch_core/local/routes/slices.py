@@ -1,0 +1,19 @@
+"""Pages of lists that no store pages: short ones, and those of files."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from azbatch_core.local.http.paging import Page
+
+
+def page_of(documents: Iterable[dict[str, Any]], page: Page) -> tuple[list[dict[str, Any]], int | None]:
+    """The documents of the page, and how many matches come before the next one (None: there is none)."""
+    start = page.after or 0
+    matches = (document for document in documents if page.match is None or page.match(document))
+    found = list(islice(matches, start, start + page.limit + 1))
+    return found[: page.limit], start + page.limit if len(found) > page.limit else None

@@ -1,0 +1,212 @@
+"""One running service: the parts put together, served on a loopback port until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import importlib.metadata
+import logging
+import os
+import socket
+import time
+from typing import TYPE_CHECKING
+
+import uvicorn
+
+from azbatch_core.local.app import LocalApplication
+from azbatch_core.local.auth import SharedKey
+from azbatch_core.local.blobs.app import create_blob_app
+from azbatch_core.local.clock import Clock, RealClock
+from azbatch_core.local.engine import Engine
+from azbatch_core.local.runtime.base import BlobPlace, RuntimeConfig
+from azbatch_core.local.runtime.process import ProcessRuntime
+from azbatch_core.local.settings import Settings
+from azbatch_core.local.state import Endpoint, Identity, StateDirectory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+_LOG = logging.getLogger(__name__)
+_HOST = "127.0.0.1"
+_BACKLOG = 512
+_TICK_SECONDS = 1.0
+_GRACE_SECONDS = 2
+
+
+class LocalService:
+    """A service over one state directory.
+
+    Args:
+        state: its directory; nobody else may serve it meanwhile.
+        port: where to listen; 0 takes the port of the last time if it is free, else any.
+        boot_time: seconds that a node takes to start.
+        clock: what the engine takes for the time.
+        idle_timeout: seconds without a request and without a live task after which it stops; 0 for never.
+
+    Attributes:
+        endpoint: where it listens; set once `run` has begun.
+    """
+
+    def __init__(
+        self,
+        state: StateDirectory,
+        *,
+        port: int = 0,
+        boot_time: float = 0.0,
+        clock: Clock | None = None,
+        idle_timeout: float = 0.0,
+    ) -> None:
+        self._state = state
+        self._port = port
+        self._boot_time = boot_time
+        self._clock = clock or RealClock()
+        self._idle_timeout = idle_timeout
+        self._server: _Server | None = None
+        self._stopped = False
+        self.endpoint: Endpoint | None = None
+
+    async def run(self, ready: Callable[[Endpoint], None]) -> None:
+        """Serve until `stop`, or until it has been idle for long enough.
+
+        On return every process and file that it opened is closed, and what was acknowledged is on disk.
+
+        Args:
+            ready: called once requests are answered.
+
+        Raises:
+            BlockingIOError: another service holds the directory.
+            OSError: the port cannot be had.
+        """
+        self._state.make()
+        with self._state.hold(), contextlib.ExitStack() as cleanup:
+            self._state.withdraw()
+            identity = self._state.identity()
+            listener = cleanup.enter_context(_listen(self._port, identity.port))
+            identity = dataclasses.replace(identity, port=listener.getsockname()[1])
+            self._state.remember(identity)
+            endpoint = self.endpoint = _endpoint(identity)
+            cleanup.callback(self._state.withdraw)
+            await self._serve(identity, endpoint, listener, lambda: self._announce(endpoint, ready))
+
+    def stop(self) -> None:
+        """Have `run` return. Only in the event loop's thread."""
+        self._stopped = True
+        if self._server is not None:
+            self._server.stop()
+
+    def _announce(self, endpoint: Endpoint, ready: Callable[[Endpoint], None]) -> None:
+        self._state.announce(endpoint)
+        ready(endpoint)
+
+    async def _serve(
+        self, identity: Identity, endpoint: Endpoint, listener: socket.socket, ready: Callable[[], None]
+    ) -> None:
+        blob_root = self._state.path / "blobs"
+        blobs = create_blob_app(blob_root, identity.blob_account, identity.blob_key)
+        place = BlobPlace(endpoint.blob_endpoint, identity.blob_account, identity.blob_key, blob_root)
+        config = RuntimeConfig(self._state.path, identity.account_name, endpoint.endpoint + "/", place)
+        settings = Settings(
+            self._state.path, identity.account_name, endpoint.endpoint, boot_time=self._boot_time
+        )
+        engine = Engine(settings, self._clock, ProcessRuntime(config, self._clock))
+        keys = SharedKey(identity.account_name, identity.account_key)
+        application = LocalApplication(engine, keys, blobs, identity.blob_account)
+        try:
+            await engine.start()
+            try:
+                self._server = _Server(application, lambda: self._is_idle(engine, application), ready)
+                if not self._stopped:
+                    await self._server.serve(sockets=[listener])
+            finally:
+                await engine.stop()
+        finally:
+            blobs.close()
+
+    def _is_idle(self, engine: Engine, application: LocalApplication) -> bool:
+        if not self._idle_timeout or application.open_requests or engine.busy():
+            return False
+        return time.monotonic() - application.last_request > self._idle_timeout
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn, told to stop by an event instead of by signals and polling."""
+
+    def __init__(
+        self, application: LocalApplication, idle: Callable[[], bool], ready: Callable[[], None]
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                application,
+                loop="asyncio",
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                interface="asgi3",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_keep_alive=75,
+                timeout_graceful_shutdown=_GRACE_SECONDS,
+            )
+        )
+        self._idle = idle
+        self._ready = ready
+        self._over = asyncio.Event()
+
+    def stop(self) -> None:
+        """Have `serve` return."""
+        self.should_exit = True
+        self._over.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Leave signals alone: the daemon has its own handlers, and an embedded service has none."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Open the listener, then say so."""
+        await super().startup(sockets)
+        self._ready()
+
+    async def main_loop(self) -> None:
+        """Wait for the end; once a second, renew the date header and look whether anybody is there."""
+        while not self._over.is_set():
+            await self.on_tick(0)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._over.wait(), _TICK_SECONDS)
+            if self._idle():
+                _LOG.info("idle; stopping")
+                return
+
+
+def _listen(port: int, last_port: int) -> socket.socket:
+    for choice in (port,) if port else (last_port, 0):
+        listener = socket.socket()
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((_HOST, choice))
+            listener.listen(_BACKLOG)
+        except OSError:
+            listener.close()
+            if choice == port:
+                raise
+        else:
+            listener.setblocking(False)
+            return listener
+    raise AssertionError("port 0 is always free")
+
+
+def _endpoint(identity: Identity) -> Endpoint:
+    url = f"http://{_HOST}:{identity.port}"
+    return Endpoint(
+        endpoint=url,
+        account_name=identity.account_name,
+        account_key=identity.account_key,
+        pid=os.getpid(),
+        version=importlib.metadata.version("azbatch"),
+        blob_endpoint=f"{url}/{identity.blob_account}",
+        blob_account=identity.blob_account,
+        blob_key=identity.blob_key,
+    )

@@ -1,0 +1,186 @@
+"""The state directory: who the account is, where the service listens, and who holds the directory.
+
+identity.json   names, keys and preferred port; made once, so that they survive restarts (0600)
+endpoint.json   where the running service listens, its keys and its process id (0600); gone when it stops
+service.lock    locked by the service for as long as it lives; the lock dies with the process, however it dies
+start.lock      locked by whoever is starting the service
+service.log     what the background service says
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import os
+import secrets
+import time
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_KEY_BYTES = 64
+_POLL_SECONDS = 0.01
+_HOLD_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The account and its storage account."""
+
+    account_name: str
+    account_key: str = field(repr=False)
+    blob_account: str
+    blob_key: str = field(repr=False)
+    port: int = 0
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where and how a running service is reached; the contents of `endpoint.json`."""
+
+    endpoint: str
+    account_name: str
+    account_key: str = field(repr=False)
+    pid: int
+    version: str
+    blob_endpoint: str
+    blob_account: str
+    blob_key: str = field(repr=False)
+
+    def to_json(self) -> str:
+        """One line of JSON, keys included."""
+        return json.dumps(asdict(self))
+
+
+class StateDirectory:
+    """The files of one service. Nothing is made before it is needed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __repr__(self) -> str:
+        return f"StateDirectory({str(self.path)!r})"
+
+    @staticmethod
+    def default() -> StateDirectory:
+        """`$AZBATCH_LOCAL_DIR`, else `~/.local/state/azbatch/local`."""
+        given = os.environ.get("AZBATCH_LOCAL_DIR")
+        return StateDirectory(Path(given or "~/.local/state/azbatch/local").expanduser().absolute())
+
+    @property
+    def log(self) -> Path:
+        """The background service's log."""
+        return self.path / "service.log"
+
+    def make(self) -> None:
+        """On return the directory is there and nobody else may look into it."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.chmod(0o700)
+
+    def identity(self) -> Identity:
+        """The account; made up and written down on the first call."""
+        found = _load(self.path / "identity.json")
+        if found is not None:
+            return Identity(**found)
+        identity = Identity("local", _new_key(), "localstorage", _new_key())
+        self.remember(identity)
+        return identity
+
+    def remember(self, identity: Identity) -> None:
+        """Write the account down."""
+        _write_secret(self.path / "identity.json", json.dumps(asdict(identity)))
+
+    def known(self) -> bool:
+        """Whether a service ever had its state here."""
+        return (self.path / "identity.json").exists()
+
+    def announce(self, endpoint: Endpoint) -> None:
+        """Say where the service listens."""
+        _write_secret(self.path / "endpoint.json", endpoint.to_json())
+
+    def withdraw(self) -> None:
+        """Take back what `announce` said."""
+        (self.path / "endpoint.json").unlink(missing_ok=True)
+
+    def announced(self) -> Endpoint | None:
+        """What the service, or one that was killed, announced."""
+        found = _load(self.path / "endpoint.json")
+        return None if found is None else Endpoint(**found)
+
+    def running(self) -> Endpoint | None:
+        """Where the service listens; None when none is alive, or it is still starting."""
+        return self.announced() if self.held() else None
+
+    def held(self) -> bool:
+        """Whether a service is alive: it holds the lock."""
+        try:
+            with self._locked("service.lock", wait=False):
+                return False
+        except BlockingIOError:
+            return True
+        except FileNotFoundError:
+            return False
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Be the service of this directory.
+
+        Raises:
+            BlockingIOError: another service is.
+        """
+        deadline = time.monotonic() + _HOLD_SECONDS
+        while self.held() and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)  # somebody may just be looking whether the lock is held
+        with self._locked("service.lock", wait=False, create=True):
+            yield
+
+    @contextmanager
+    def starting(self) -> Iterator[None]:
+        """Be the only one who starts the service; waits for the one who is at it."""
+        with self._locked("start.lock", wait=True, create=True):
+            yield
+
+    def wait_until_free(self, timeout: float) -> bool:
+        """Whether the service, if there is one, was gone within `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        while self.held():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    @contextmanager
+    def _locked(self, name: str, *, wait: bool, create: bool = False) -> Iterator[None]:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        descriptor = os.open(self.path / name, flags, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _new_key() -> str:
+    return base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
+
+
+def _load(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _write_secret(path: Path, text: str) -> None:
+    """Replace the file at once; at no moment can others read it, or anybody read half of it."""
+    temporary = path.with_suffix(f".{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    temporary.replace(path)
