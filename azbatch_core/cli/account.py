@@ -84,8 +84,9 @@ def check(*, name: str | None, as_json: bool) -> None:
 
 _COLUMNS = (
     Column("ACCOUNT"),
-    Column("DEFAULT"),
-    Column("CREDENTIAL", drop=1),
+    Column("IN USE"),
+    Column("LOGIN", drop=2),
+    Column("FROM", drop=1, shrink=True),
     Column("ENDPOINT", shrink=True),
 )
 
@@ -93,16 +94,25 @@ _COLUMNS = (
 @command("list")
 @json_option
 def list_accounts(*, as_json: bool) -> None:
-    """List the configured accounts and `local`; the default one is marked."""
+    """List the accounts that can be named, and mark the one that commands use now. Asks no service."""
     from azbatch_core.service import accounts  # noqa: PLC0415 - not needed for help
 
-    found = accounts.list_accounts()
-    default = settings().chosen_account()
+    chosen = settings().chosen_account()
+    found = [
+        {**jsonable(entry), "in_use": entry.name == chosen if chosen else entry.is_default}
+        for entry in accounts.list_accounts()
+    ]
     if as_json:
-        print_json([_document(spec) for spec in found])
+        print_json(found)
         return
     rows = (
-        (spec.name, "*" if spec.name == default else "", spec.credential, spec.endpoint or "this machine")
-        for spec in found
+        (
+            entry["name"],
+            "*" if entry["in_use"] else "",
+            entry["credential"],
+            entry["source"],
+            entry["endpoint"] or "not running",
+        )
+        for entry in found
     )
     print_table(_COLUMNS, rows, empty="No accounts.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -90,11 +91,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     _never_choke_on_a_character()
     try:
-        # Outside standalone mode click hands an exit code back as the result and lets exceptions through.
-        code = app.main(
-            None if arguments is None else list(arguments), prog_name="azbatch", standalone_mode=False
-        )
+        _dispatch(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except BrokenPipeError:
         # The reader (`| head -1`) has what it wanted.
         exits.silence_stdout()
@@ -102,7 +102,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last shield, see above
         exits.report(error)
         return exits.exit_code_of(error)
-    return code if isinstance(code, int) else exits.OK
+    return exits.OK
+
+
+def _dispatch(arguments: list[str]) -> None:
+    """Click's own `main` without its handling of errors: it would hide a closed pipe and write around Ctrl-C."""
+    if "_AZBATCH_COMPLETE" in os.environ:
+        app.main(arguments, prog_name="azbatch")  # a shell asks for completions; does not return
+    with app.make_context("azbatch", arguments) as context:
+        app.invoke(context)
 
 
 def _never_choke_on_a_character() -> None:

@@ -27,6 +27,7 @@ _SLOWEST_LINES = 60.0
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _BAR_WIDTH = 20
 _NARROW = 60
+_LEAST_NAME = 12
 
 
 def info(text: str) -> None:
@@ -165,7 +166,8 @@ def job_line(status: JobStatus) -> Callable[[int], str]:
         if status.total <= 1:
             return _fit(status.job_id, f"  {_single(status)}", width)
         figures = _figures(status, colour=not plain)
-        bar = "" if plain or width < _NARROW else f"{_bar(_ended(status), status.total)}  "
+        room_for_bar = not plain and width >= len(click.unstyle(figures)) + _BAR_WIDTH + _LEAST_NAME
+        bar = f"{_bar(_ended(status), status.total)}  " if room_for_bar else ""
         return _fit(status.job_id, f"  {bar}{figures}", width)
 
     return render

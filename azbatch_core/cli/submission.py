@@ -71,14 +71,15 @@ def submit_plan(
 def _announce(plan: Plan, submission: Submission, *, detach: bool, quiet: bool, as_json: bool) -> None:
     count = f"{submission.added} task{'' if submission.added == 1 else 's'}"
     handle = submission.job.handle
+    pool = f"pool {plan.pool.id}" if plan.pool.id else "a pool of its own"
     if detach and as_json:
         print_json(submission_document(plan, submission))
     elif detach:
         if not quiet:
-            info(f"submitted {count} to pool {plan.pool.id}; `azbatch logs -f {handle}` follows")
+            info(f"submitted {count} to {pool}; `azbatch logs -f {handle}` follows")
         click.echo(handle)
     elif not quiet:
-        info(f"submitted {handle}: {count}, pool {plan.pool.id}")
+        info(f"submitted {handle}: {count}, {pool}")
 
 
 def submission_document(plan: Plan, submission: Submission) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from azbatch_core.cli.output import job_document, print_json
 from azbatch_core.cli.progress import info
 from azbatch_core.cli.submission import show_plan, submit_plan
 from azbatch_core.cli.tables import print_end
-from azbatch_core.errors import ConfigurationError, SpecError
+from azbatch_core.errors import SpecError
 
 if TYPE_CHECKING:
     from azbatch_core.client import JobHandle
@@ -73,23 +73,17 @@ def read_job(file: str) -> JobSpec:
     """The spec in a file, or on stdin for ``-``.
 
     Raises:
-        SpecError: With the file's name before the line.
-        ConfigurationError: The file cannot be read.
+        SpecError: It cannot be read, or describes no valid job; names the file and the line.
     """
     from azbatch_core.specs import load_job  # noqa: PLC0415 - not needed for help
 
-    name = "stdin" if file == "-" else file
+    if file != "-":
+        return load_job(Path(file))
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {name}: {error.strerror}") from error
+        # The line end tells the loader that this is the text itself and not a path.
+        return load_job(sys.stdin.read() + "\n")
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{name} is not UTF-8 text: {error.reason} at byte {error.start}") from error
-    try:
-        return load_job(text)
-    except SpecError as error:
-        place = name if error.line is None else f"{name}:{error.line}"
-        raise SpecError(f"{place}: {error.message}", field=error.field, hint=error.hint) from error
+        raise SpecError(f"stdin is not UTF-8 text: {error.reason}") from error
 
 
 def _follow(job: JobHandle, tasks: int, *, logs: bool | None, quiet: bool, as_json: bool) -> int:

@@ -1,0 +1,239 @@
+"""A client made of plain records: no service, no sockets. Its answers are set by tests."""
+
+# ruff: noqa: D102 - each method stands for one of the client, which says what it does
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from azbatch_core.service.states import (
+    AccountCheck,
+    Explanation,
+    FileInfo,
+    JobState,
+    JobStatus,
+    JobSummary,
+    LogChunk,
+    NodeSummary,
+    PoolSummary,
+    Submission,
+    TaskAddResult,
+    TaskState,
+    TaskStatus,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+T0 = datetime(2026, 3, 1, 12, 0, 0, tzinfo=timezone.utc)
+
+
+def done(task_id: str = "t1", exit_code: int | None = 0, **more: Any) -> TaskStatus:
+    """A task that ran on node-1 for two seconds."""
+    state = TaskState.SUCCEEDED if exit_code == 0 else TaskState.FAILED
+    known: dict[str, Any] = {
+        "state": state,
+        "exit_code": exit_code,
+        "node_id": "node-1",
+        "pool_id": "pool-1",
+        "started": T0,
+        "ended": T0 + timedelta(seconds=2),
+    }
+    return TaskStatus(task_id, **{**known, **more})
+
+
+@dataclass
+class FakeJob:
+    """A job handle whose answers a test sets."""
+
+    account: str = "local"
+    id: str = "job-1"
+    listed: list[TaskStatus] = field(default_factory=lambda: [done()])
+    chunks: list[LogChunk] = field(default_factory=list)
+    reasons: list[Explanation] = field(default_factory=list)
+    updates: list[JobStatus] = field(default_factory=list)
+    found_files: list[FileInfo] = field(default_factory=list)
+    state: JobState | None = None
+    reason: str | None = None
+    raises: dict[str, BaseException] = field(default_factory=dict)
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+
+    @property
+    def handle(self) -> str:
+        return f"{self.account}:{self.id}"
+
+    def _called(self, name: str, *arguments: Any) -> None:
+        self.calls.append((name, *arguments))
+        if name in self.raises:
+            raise self.raises[name]
+
+    def status(self) -> JobStatus:
+        self._called("status")
+        counts: dict[TaskState, int] = {}
+        for task in self.listed:
+            counts[task.state] = counts.get(task.state, 0) + 1
+        good = set(counts) <= {TaskState.SUCCEEDED}
+        return JobStatus(
+            self.handle,
+            self.id,
+            self.state or (JobState.SUCCEEDED if good else JobState.FAILED),
+            counts,
+            len(self.listed),
+            "pool-1",
+            T0,
+            T0,
+            T0 + timedelta(seconds=3),
+            self.reason,
+            tuple(task for task in self.listed if task.state is TaskState.FAILED)[:10],
+        )
+
+    def wait(
+        self, timeout: float | None = None, on_update: Callable[[JobStatus], None] | None = None
+    ) -> JobStatus:
+        for update in self.updates:
+            if on_update is not None:
+                on_update(update)
+        self._called("wait", timeout)
+        return self.status()
+
+    def tasks(self, states: Any = None) -> Iterator[TaskStatus]:
+        self._called("tasks", states)
+        return iter([task for task in self.listed if states is None or task.state in states])
+
+    def logs(
+        self, task_id: str | None = None, stream: str = "stdout", *, follow: bool = False
+    ) -> Iterator[LogChunk]:
+        yield from self.chunks
+        self._called("logs", task_id, stream, follow)
+
+    def cancel(self) -> None:
+        self._called("cancel")
+
+    def delete(self, *, wait: bool = False, timeout: float = 600.0) -> None:  # noqa: ARG002 - the real signature
+        self._called("delete", wait)
+
+    def why(self) -> list[Explanation]:
+        self._called("why")
+        return self.reasons
+
+    def files(self, task_id: str) -> Iterator[FileInfo]:
+        self._called("files", task_id)
+        return iter(self.found_files)
+
+    def download(self, task_id: str, path: str, dest: Path) -> None:
+        self._called("download", task_id, path, dest)
+        target = dest / Path(path).name if dest.is_dir() else dest
+        target.write_bytes(b"\x00content\xff")
+
+
+@dataclass
+class FakePlan:
+    """What the command line looks at in a plan."""
+
+    account: str = "local"
+    job_id: str = "job-1"
+    tasks: tuple[Any, ...] = (None,)
+    warnings: tuple[str, ...] = ()
+    pool: Any = field(default_factory=lambda: SimpleNamespace(id="pool-1"))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"job_id": self.job_id, "secret": "***"}
+
+    def to_table(self) -> str:
+        return "the plan as a table"
+
+
+class FakeBatch:
+    """A client whose answers a test sets, and which remembers what was asked of it."""
+
+    def __init__(self) -> None:
+        self.opened: list[str | None] = []
+        self.planned: list[Any] = []
+        self.submitted: list[tuple[Any, bool]] = []
+        self.deleted_pools: list[tuple[str, bool]] = []
+        self.fake_job = FakeJob()
+        self.fake_plan = FakePlan()
+        self.results: list[TaskAddResult] = [TaskAddResult("t1", "added")]
+        self.raises: dict[str, BaseException] = {}
+        self.found_jobs: list[JobSummary] = []
+        self.found_pools: list[PoolSummary] = []
+        self.found_nodes: list[NodeSummary] = []
+        self.mine: list[bool] = []
+        self.account_check = AccountCheck("local", "http://127.0.0.1:1", True, ())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def _called(self, name: str) -> None:
+        if name in self.raises:
+            raise self.raises[name]
+
+    def plan(self, job: Any) -> FakePlan:
+        self._called("plan")
+        self.planned.append(job)
+        return self.fake_plan
+
+    def submit(
+        self, plan: Any, *, recreate: bool = False, on_progress: Callable[[int], None] | None = None
+    ) -> Submission:
+        if on_progress is not None:
+            on_progress(1)
+        self._called("submit")
+        self.submitted.append((plan, recreate))
+        return Submission(self.fake_job, self.results)  # type: ignore[arg-type]
+
+    def job(self, job_id: str) -> FakeJob:
+        self.fake_job.id = job_id
+        return self.fake_job
+
+    def jobs(self, *, mine: bool = True) -> Iterator[JobSummary]:
+        self._called("jobs")
+        self.mine.append(mine)
+        return iter(self.found_jobs)
+
+    def pools(self) -> Iterator[PoolSummary]:
+        return iter(self.found_pools)
+
+    def delete_pool(self, pool_id: str, *, wait: bool = False, timeout: float = 900.0) -> None:  # noqa: ARG002 - real
+        self._called(f"delete_pool {pool_id}")
+        self.deleted_pools.append((pool_id, wait))
+
+    def nodes(self, pool_id: str) -> Iterator[NodeSummary]:  # noqa: ARG002 - the real signature
+        self._called("nodes")
+        return iter(self.found_nodes)
+
+    def check(self) -> AccountCheck:
+        return self.account_check
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a call of the command left behind."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Azbatch(Protocol):
+    """Call the command with these words."""
+
+    def __call__(self, *words: str) -> Result: ...
+
+
+class MakeTask(Protocol):
+    """A task that has run: `make_task("t1", 3)` failed with exit code 3."""
+
+    def __call__(self, task_id: str = ..., exit_code: int | None = ..., **more: Any) -> TaskStatus: ...
+
+
+Terminal = Callable[[int], None]
+Chunk = type[LogChunk]

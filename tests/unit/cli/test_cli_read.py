@@ -1,0 +1,436 @@
+"""The commands that look: tables for people, documents with stable keys for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import datetime, timezone
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from azbatch_core.cli import main
+from azbatch_core.errors import NotFound, WaitTimeout
+from azbatch_core.service.states import (
+    AccountCheck,
+    Category,
+    CheckItem,
+    Explanation,
+    FileInfo,
+    JobState,
+    JobSummary,
+    NodeSummary,
+    PoolSummary,
+    TaskState,
+    TaskStatus,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli_fakes import Azbatch, Chunk, FakeBatch, MakeTask
+    from pytest_mock import MockerFixture
+
+T0 = datetime(2026, 3, 1, tzinfo=timezone.utc)
+
+
+@pytest.fixture
+def two_jobs(batch: FakeBatch) -> None:
+    batch.found_jobs = [
+        JobSummary("local:b", "b", JobState.RUNNING, "b", "ann", "pool-1", T0, None, 2, 1, 4, 1),
+        JobSummary("local:a", "a", JobState.SUCCEEDED, "a", "ann", "pool-1", T0, T0, 0, 0, 3, 0),
+    ]
+
+
+@pytest.mark.usefixtures("two_jobs")
+def test_jobs(batch: FakeBatch, azbatch: Azbatch) -> None:
+    lines = azbatch("jobs").out.splitlines()
+    assert lines[0].split() == ["JOB", "STATE", "DONE", "FAILED", "AGE", "TIME", "USER", "POOL"]
+    assert lines[1].split()[:4] == ["b", "running", "5/8", "1"]
+    assert lines[2].split()[:4] == ["a", "succeeded", "3/3", "-"]
+    assert batch.mine == [True]
+
+
+@pytest.mark.usefixtures("two_jobs")
+def test_jobs_can_be_filtered_and_limited(batch: FakeBatch, azbatch: Azbatch) -> None:
+    assert len(azbatch("jobs", "--state", "succeeded").out.splitlines()) == 2
+    assert len(azbatch("jobs", "--limit", "1").out.splitlines()) == 2
+    azbatch("jobs", "--all")
+    assert batch.mine[-1] is False
+    result = azbatch("jobs", "--state", "finished")
+    assert result.code == 2
+    assert "'succeeded'" in result.err
+
+
+@pytest.mark.usefixtures("two_jobs")
+def test_jobs_as_json(azbatch: Azbatch) -> None:
+    first, second = json.loads(azbatch("jobs", "--json").out)
+    assert set(first) == {
+        "handle",
+        "job_id",
+        "state",
+        "name",
+        "user",
+        "pool_id",
+        "created",
+        "ended",
+        "active",
+        "running",
+        "succeeded",
+        "failed",
+        "reason",
+        "total",
+    }
+    assert (first["state"], first["total"], first["created"], first["ended"]) == (
+        "running",
+        8,
+        "2026-03-01T00:00:00.000Z",
+        None,
+    )
+    assert second["handle"] == "local:a"
+
+
+@pytest.mark.parametrize(
+    "words", [("jobs",), ("pools",), ("pools", "list"), ("nodes", "p"), ("tasks", "j"), ("why", "j")]
+)
+def test_an_empty_list_is_an_empty_document(
+    words: tuple[str, ...], batch: FakeBatch, azbatch: Azbatch
+) -> None:
+    batch.fake_job.listed = []
+    result = azbatch(*words, "--json")
+    assert (result.code, result.out, result.err) == (0, "[]\n", "")
+
+
+def test_show(batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask) -> None:
+    batch.fake_job.listed = [
+        make_task("good"),
+        make_task("bad", 4, category=Category.USER, message="exit code 4"),
+    ]
+    out = azbatch("show", "local:job-9").out
+    assert "Job:     local:job-9\n" in out
+    assert "State:   failed\n" in out
+    assert "Tasks:   2 (1 succeeded, 1 failed)\n" in out
+    assert "bad   failed     4  node-1  2.0s      1  user: exit code 4\n" in out
+
+
+def test_the_account_of_a_handle_is_used(batch: FakeBatch, azbatch: Azbatch) -> None:
+    azbatch("show", "prod:job-9")
+    azbatch("show", "job-9")
+    azbatch("--account", "other", "show", "job-9")
+    azbatch("show", "--account", "other", "job-9")
+    assert batch.opened == ["prod", None, "other", "other"]
+
+
+def test_an_account_that_contradicts_the_handle_is_refused(azbatch: Azbatch) -> None:
+    result = azbatch("show", "--account", "other", "prod:job-9")
+    assert result.code == 2
+    assert "prod" in result.err
+    assert "other" in result.err
+
+
+def test_the_account_comes_from_the_environment(
+    batch: FakeBatch, azbatch: Azbatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZBATCH_ACCOUNT", "from-env")
+    azbatch("jobs")
+    azbatch("jobs", "--account", "typed")
+    azbatch("show", "prod:x")
+    monkeypatch.setenv("AZBATCH_ACCOUNT", "")
+    azbatch("jobs")
+    assert batch.opened == ["from-env", "typed", "prod", None]
+
+
+def test_tasks(batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask) -> None:
+    batch.fake_job.listed = [
+        make_task("ran", retries=1, requeues=1),
+        TaskStatus("held", TaskState.WAITING, depends_on=("ran",)),
+    ]
+    lines = azbatch("tasks", "j").out.splitlines()
+    assert lines[1].split() == ["ran", "succeeded", "0", "node-1", "2.0s", "3", "-"]
+    assert lines[2].split() == ["held", "waiting", "-", "-", "-", "-", "-"]
+    assert len(azbatch("tasks", "j", "--state", "waiting").out.splitlines()) == 2
+    document = json.loads(azbatch("tasks", "j", "--json").out)
+    assert set(document[0]) == {
+        "id",
+        "state",
+        "exit_code",
+        "node_id",
+        "pool_id",
+        "started",
+        "ended",
+        "category",
+        "message",
+        "code",
+        "retries",
+        "requeues",
+        "depends_on",
+        "slots",
+        "display_name",
+        "duration_seconds",
+    }
+    assert document[0]["exit_code"] == 0
+    assert document[1]["exit_code"] is None
+    assert document[1]["depends_on"] == ["ran"]
+
+
+def test_logs_of_one_task_come_as_they_are(batch: FakeBatch, azbatch: Azbatch, chunk: Chunk) -> None:
+    batch.fake_job.chunks = [chunk("t1", "stdout", "a\nb")]
+    assert azbatch("logs", "j", "t1").out == "a\nb"
+    assert ("logs", "t1", "both", False) in batch.fake_job.calls
+
+
+def test_logs_of_a_job_with_one_task_have_no_names(batch: FakeBatch, azbatch: Azbatch, chunk: Chunk) -> None:
+    batch.fake_job.chunks = [chunk("t1", "stdout", "a\n")]
+    assert azbatch("logs", "j", "-f", "--stream", "stderr").out == "a\n"
+    assert ("logs", None, "stderr", True) in batch.fake_job.calls
+
+
+def test_logs_of_several_tasks_name_them(
+    batch: FakeBatch, azbatch: Azbatch, chunk: Chunk, make_task: MakeTask
+) -> None:
+    batch.fake_job.listed = [make_task("t1"), make_task("t2")]
+    batch.fake_job.chunks = [chunk("t1", "stdout", "a"), chunk("t2", "stderr", "b\n")]
+    result = azbatch("logs", "j")
+    assert (result.out, result.err) == ("[t1] a\n", "[t2] b\n")
+
+
+def test_ctrl_c_in_followed_logs_says_how_to_come_back(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.fake_job.raises["logs"] = KeyboardInterrupt()
+    result = azbatch("logs", "-f", "j")
+    assert result.code == 130
+    assert "azbatch logs -f local:j" in result.err
+    assert azbatch("logs", "j").code == 130
+
+
+def test_wait_exits_as_the_job_did(batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask) -> None:
+    assert azbatch("wait", "j").code == 0
+    batch.fake_job.listed = [make_task("a"), make_task("b", 7)]
+    assert azbatch("wait", "j").code == 1
+    batch.fake_job.listed = [make_task("b", 7)]
+    assert azbatch("wait", "j").code == 7
+
+
+def test_wait_for_a_job_that_cannot_go_on_says_why(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.fake_job.listed = [TaskStatus("a", TaskState.QUEUED)]
+    batch.fake_job.state = JobState.STUCK
+    batch.fake_job.reason = "no usable node"
+    batch.fake_job.reasons = [
+        Explanation("node-1", "its start task failed with exit code 1", "azbatch nodes pool-1")
+    ]
+    result = azbatch("wait", "j")
+    assert result.code == 1
+    assert "local:j stuck: no usable node" in result.err
+    assert "node-1: its start task failed" in result.err
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90", 90.0), ("1.5m", 90.0), ("2h", 7200.0), ("0", 0.0)])
+def test_wait_timeout_is_124(text: str, seconds: float, batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.fake_job.raises["wait"] = WaitTimeout("still running after that time")
+    result = azbatch("wait", "j", "--timeout", text)
+    assert result.code == 124
+    assert ("wait", seconds) in batch.fake_job.calls
+    assert result.err == "azbatch: error: still running after that time\n"
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "5x", "", "inf", "nan"])
+def test_a_timeout_that_is_no_time_is_refused(text: str, azbatch: Azbatch) -> None:
+    assert azbatch("wait", "j", "--timeout", text).code == 2
+
+
+def test_why(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.fake_job.state = JobState.RUNNING
+    result = azbatch("why", "j")
+    assert (result.code, result.out) == (0, "")
+    assert "nothing to explain: local:j running" in result.err
+    batch.fake_job.reasons = [Explanation(f"t{n}", "waits", "have patience") for n in range(12)]
+    out = azbatch("why", "j").out
+    assert out.count("waits") == 12
+    assert out.count("try: have patience") == 12
+    assert json.loads(azbatch("why", "j", "--json").out)[0] == {
+        "subject": "t0",
+        "text": "waits",
+        "hint": "have patience",
+    }
+
+
+def test_files(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.fake_job.found_files = [
+        FileInfo("stdout.txt", 2048, is_directory=False, last_modified=T0),
+        FileInfo("wd", 0, is_directory=True, last_modified=None),
+    ]
+    lines = azbatch("files", "ls", "j", "t").out.splitlines()
+    assert len(lines) == 2
+    assert lines[1].startswith("2.0K")
+    assert lines[1].endswith("stdout.txt")
+    assert azbatch("files", "ls", "j", "t", "--folders").out.splitlines()[2].endswith("wd/")
+    assert json.loads(azbatch("files", "ls", "j", "t", "--json").out) == [
+        {
+            "name": "stdout.txt",
+            "size": 2048,
+            "is_directory": False,
+            "last_modified": "2026-03-01T00:00:00.000Z",
+        }
+    ]
+
+
+def test_files_get_to_a_folder(azbatch: Azbatch, tmp_path: Path) -> None:
+    result = azbatch("files", "get", "j", "t", "wd/out.bin", str(tmp_path))
+    assert (result.code, result.out) == (0, "")
+    assert str(tmp_path / "out.bin") in result.err
+    assert (tmp_path / "out.bin").read_bytes() == b"\x00content\xff"
+
+
+@pytest.mark.usefixtures("batch")
+def test_files_get_to_stdout_is_exact(mocker: MockerFixture) -> None:
+    written = io.BytesIO()
+    mocker.patch("sys.stdout", io.TextIOWrapper(written))
+    assert main(["files", "get", "j", "t", "wd/out.bin", "-"]) == 0
+    assert written.getvalue() == b"\x00content\xff"
+
+
+POOL = PoolSummary(
+    "p1",
+    "active",
+    "resizing",
+    "STANDARD_D2S_V5",
+    1,
+    2,
+    0,
+    0,
+    4,
+    errors=("AllocationFailed: none left",),
+    created=T0,
+)
+
+
+def test_pools(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.found_pools = [POOL]
+    for words in (("pools",), ("pools", "list")):
+        row = azbatch(*words).out.splitlines()[1].split()
+        assert row[:6] == ["p1", "resizing", "1/2", "0/0", "4", "d2s_v5"]
+        assert row[-1] == "left"
+    assert json.loads(azbatch("pools", "--json").out)[0]["target_dedicated"] == 2
+
+
+def test_pools_show(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.found_pools = [POOL]
+    batch.found_nodes = [NodeSummary("n1", "p1", "idle", ip="10.0.0.4")]
+    result = azbatch("pools", "show", "P1")
+    assert "1 of 2 wanted" in result.out
+    assert "n1    idle       0  dedicated  10.0.0.4" in result.out
+    assert "AllocationFailed" in result.err
+    assert json.loads(azbatch("pools", "show", "p1", "--json").out)["nodes"][0]["id"] == "n1"
+    missing = azbatch("pools", "show", "p2")
+    assert missing.code == 3
+    assert "there is no pool p2" in missing.err
+
+
+def test_nodes(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.found_nodes = [
+        NodeSummary(
+            "n1", "p1", "running", 3, is_dedicated=False, ip=None, errors=("StartTaskFailed: exit 1",)
+        )
+    ]
+    row = azbatch("nodes", "p1").out.splitlines()[1]
+    assert row.split(maxsplit=5) == ["n1", "running", "3", "spot", "-", "StartTaskFailed: exit 1"]
+
+
+def test_nodes_of_no_pool(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.raises["nodes"] = NotFound("there is no pool p9", code="PoolNotFound")
+    result = azbatch("nodes", "p9")
+    assert result.code == 3
+    assert result.err == "azbatch: error: there is no pool p9 [PoolNotFound]\n"
+
+
+def test_account_check(batch: FakeBatch, azbatch: Azbatch) -> None:
+    good = CheckItem("reach", ok=True, text="answers in 3 ms")
+    bad = CheckItem("log in", ok=False, text="401", hint="az login")
+    batch.account_check = AccountCheck("prod", "https://x", is_local=False, items=(good,))
+    assert azbatch("account", "check", "prod").code == 0
+    batch.account_check = AccountCheck("prod", "https://x", is_local=False, items=(good, bad))
+    result = azbatch("account", "check", "prod")
+    assert result.code == 3
+    assert "FAIL log in: 401\n       try: az login\n" in result.out
+    assert json.loads(azbatch("account", "check", "--json").out)["ok"] is False
+    assert batch.opened[0] == "prod"
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AZURE_BATCH_ENDPOINT", "AZURE_BATCH_ACCOUNT", "AZURE_BATCH_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    path = tmp_path / "config.toml"
+    path.write_text(
+        'default = "prod"\n[accounts.prod]\nendpoint = "https://b.westeurope.batch.azure.com"\n'
+        'credential = "shared_key"\naccount_key = "aHVzaA=="\n'
+    )
+    path.chmod(0o600)
+    monkeypatch.setenv("AZBATCH_CONFIG", str(path))
+    monkeypatch.setenv("AZBATCH_LOCAL_DIR", str(tmp_path / "local"))
+
+
+@pytest.mark.usefixtures("config")
+def test_account_show_hides_the_key(azbatch: Azbatch) -> None:
+    for option in ((), ("--json",)):
+        result = azbatch("account", "show", *option)
+        assert result.code == 0
+        assert "b.westeurope.batch.azure.com" in result.out
+        assert "aHVzaA==" not in result.out + result.err
+        assert "***" in result.out
+
+
+@pytest.mark.usefixtures("config")
+def test_account_list_marks_the_one_in_use(azbatch: Azbatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {line.split()[0]: line.split() for line in azbatch("account", "list").out.splitlines()[1:]}
+    assert rows["prod"][1] == "*"
+    assert rows["local"][1] == "-"
+    assert rows["local"][-2:] == ["not", "running"]
+    monkeypatch.setenv("AZBATCH_ACCOUNT", "local")
+    document = json.loads(azbatch("account", "list", "--json").out)
+    assert {item["name"]: item["in_use"] for item in document} == {"local": True, "prod": False}
+
+
+@pytest.mark.usefixtures("config")
+def test_account_show_of_an_unknown_one(azbatch: Azbatch) -> None:
+    result = azbatch("account", "show", "prd")
+    assert result.code == 2
+    assert "prod" in result.err
+
+
+def test_schema_and_version(azbatch: Azbatch) -> None:
+    schema = json.loads(azbatch("schema").out)
+    assert "tasks" in schema["properties"]
+    version = json.loads(azbatch("version", "--json").out)
+    assert version["packages"]["azure-batch"].startswith("15.")
+    assert azbatch("--version").out == f"azbatch {version['azbatch']}\n"
+    assert f"azbatch {version['azbatch']}\n" in azbatch("version").out
+
+
+def test_local_never_shows_keys(azbatch: Azbatch, mocker: MockerFixture) -> None:
+    line = '{"endpoint": "http://127.0.0.1:5", "account_key": "S3CRET", "blob_key": "S3CRET", "pid": 7}\n'
+    run = mocker.patch("subprocess.run", return_value=SimpleNamespace(returncode=0, stdout=line, stderr=""))
+    for option in ((), ("--json",)):
+        result = azbatch("local", "start", *option)
+        assert result.code == 0
+        assert "http://127.0.0.1:5" in result.out
+        assert "S3CRET" not in result.out + result.err
+    assert run.call_args.args[0][1:4] == ["-m", "azbatch_core.local", "start"]
+
+
+def test_local_without_its_extra_says_what_to_install(azbatch: Azbatch, mocker: MockerFixture) -> None:
+    mocker.patch("subprocess.run", return_value=SimpleNamespace(returncode=3, stdout="", stderr="x"))
+    result = azbatch("local", "start")
+    assert result.code == 2
+    assert "pip install 'azbatch[local]'" in result.err
+
+
+def test_local_reset_asks_first(
+    azbatch: Azbatch, mocker: MockerFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = mocker.patch("subprocess.run", return_value=SimpleNamespace(returncode=0, stdout="", stderr=""))
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
+    assert azbatch("local", "reset").code == 130
+    run.assert_not_called()
+    assert azbatch("local", "reset", "--yes").code == 0
+    run.assert_called_once()
