@@ -192,17 +192,17 @@ def _rules(
     def right_architecture(size: VmSize) -> _Rejection | None:
         if size.architecture == architecture:
             return None
-        return _Rejection(f"are {size.architecture}", f"is {size.architecture}, not {architecture}")
+        return _Rejection(size.architecture, f"is {size.architecture}, not {architecture}")
 
     def enough(
-        kind: str, wanted: float, have: Callable[[VmSize], float | None]
+        kind: str, unit: str, wanted: float, have: Callable[[VmSize], float | None]
     ) -> Callable[[VmSize], _Rejection | None]:
         def rule(size: VmSize) -> _Rejection | None:
             present = have(size)
             if not wanted or (present is not None and wanted <= present + _EPSILON):
                 return None
             has = "an unknown amount" if present is None else f"{present:g}"
-            return _Rejection(f"have too few {kind}", f"has {has} {kind}, {wanted:.4g} needed")
+            return _Rejection(f"with too little {kind}", f"has {has} {unit}, {wanted:.4g} needed")
 
         return rule
 
@@ -213,14 +213,14 @@ def _rules(
         if any(size.boots(generation) for generation in generations):
             return None
         only = ", ".join(str(generation) for generation in size.generations)
-        return _Rejection("boot no image of the right generation", f"boots generation {only} images only")
+        return _Rejection("of another generation than the image", f"boots generation {only} images only")
 
     return [
         right_architecture,
         right_gpu,
-        enough("vCPUs", needs.cpus, lambda size: size.vcpus),
-        enough("GiB of memory", needs.memory / GIB, lambda size: size.memory_gib),
-        enough("GiB of local disk", needs.disk / GIB, lambda size: size.disk_gib),
+        enough("CPU", "vCPUs", needs.cpus, lambda size: size.vcpus),
+        enough("memory", "GiB of memory", needs.memory / GIB, lambda size: size.memory_gib),
+        enough("local disk", "GiB of local disk", needs.disk / GIB, lambda size: size.disk_gib),
         bootable,
     ]
 
@@ -228,18 +228,18 @@ def _rules(
 def _gpu_rejection(size: VmSize, needs: Needs) -> _Rejection | None:
     if not needs.gpus:
         return (
-            _Rejection("have GPUs that nobody asked for", "has a GPU that nobody asked for")
+            _Rejection("with a GPU that nobody asked for", "has a GPU that nobody asked for")
             if size.gpus
             else None
         )
     if size.gpus < needs.gpus:
-        return _Rejection("have too few GPUs", f"has {size.gpus or 'no'} GPUs, {needs.gpus} needed")
+        return _Rejection("with too few GPUs", f"has {size.gpus or 'no'} GPUs, {needs.gpus} needed")
     if size.gpu_fraction:
-        return _Rejection("have a share of a GPU", f"has {size.gpu_fraction:g} of a {size.gpu_model}")
+        return _Rejection("with a share of a GPU", f"has {size.gpu_fraction:g} of a {size.gpu_model}")
     if needs.gpu_model and not _is_model(size.gpu_model, needs.gpu_model):
-        return _Rejection("have another GPU model", f"has {size.gpu_model}, not {needs.gpu_model}")
+        return _Rejection("with another GPU model", f"has {size.gpu_model}, not {needs.gpu_model}")
     if not needs.gpu_model and size.has_amd_gpu:
-        return _Rejection("have an AMD GPU", f"has an AMD {size.gpu_model}: name the model to get it")
+        return _Rejection("with an AMD GPU", f"has an AMD {size.gpu_model}: name the model to get it")
     return None
 
 
@@ -272,15 +272,15 @@ def _version(name: str) -> int:
 def _runner_up(size: VmSize, best: VmSize, region: str | None) -> _Rejection:
     if size.retirement and not best.retirement:
         when = "is announced to retire" if size.retirement == "announced" else f"retires on {size.retirement}"
-        return _Rejection("are about to retire", f"fits, but {when}")
+        return _Rejection("about to retire", f"fits, but {when}")
     if best.verified and not size.verified:
-        return _Rejection("were not seen to work with Batch", "fits, but was not seen to work with Batch")
+        return _Rejection("not seen to work with Batch", "fits, but was not seen to work with Batch")
     mine, theirs = size.price(region), best.price(region)
     if mine is None:
-        return _Rejection("have no known price", "fits, but its price is not known")
+        return _Rejection("without a known price", "fits, but its price is not known")
     if theirs is not None and mine > theirs:
-        return _Rejection("cost more", f"fits, but costs ${mine:.4g} an hour instead of ${theirs:.4g}")
-    return _Rejection("are no cheaper", f"fits at the same price, but {best.name} is larger or newer")
+        return _Rejection("dearer", f"fits, but costs ${mine:.4g} an hour instead of ${theirs:.4g}")
+    return _Rejection("no cheaper", f"fits at the same price, but {best.name} is larger or newer")
 
 
 def _reason(best: VmSize, needs: Needs, region: str | None, fitting: int) -> str:

@@ -95,8 +95,8 @@ def find_image(publisher: str, offer: str, sku: str) -> Image | None:
 def default_images(*, docker: bool = False, nvidia: bool = False, architecture: str = "x64") -> list[Image]:
     """The images that a pool can get when its spec names none: one system, in each hypervisor generation.
 
-    The first line of images of the table that does what is asked: plain Ubuntu LTS unless containers or GPUs are asked
-    for, because the images with Docker and a driver are far bigger.
+    The first line of images of the table that does what is asked: plain Ubuntu LTS unless containers or GPUs
+    are asked for, because the images with Docker and a driver are far bigger.
     """
     able = [
         image
@@ -118,4 +118,5 @@ def default_image(
 ) -> Image | None:
     """The default image that boots on one of a VM size's hypervisor generations (empty = not known, then any)."""
     candidates = default_images(docker=docker, nvidia=nvidia, architecture=architecture)
-    return next((image for image in candidates if not generations or image.generation in generations), None)
+    fitting = (image for image in candidates if not generations or image.generation in generations)
+    return next(fitting, None)

@@ -45,8 +45,8 @@ class TaskIds:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def add(self, task_id: str | None, stage: str | None) -> str:
-        """Register a task and return its id: its own, or the next free number.
+    def choose(self, task_id: str | None) -> str:
+        """The id that a new task gets: its own, or the next free number.
 
         Raises:
             SpecError: The id is taken (case does not count), also by the job's preparation or release task.
@@ -63,7 +63,16 @@ class TaskIds:
                 field="id",
                 hint="leave the id out to get a free number",
             )
-        self._ids[folded] = task_id
+        return task_id
+
+    def add(self, task_id: str | None, stage: str | None) -> str:
+        """Register a task and return its id.
+
+        Raises:
+            SpecError: As `choose`.
+        """
+        task_id = self.choose(task_id)
+        self._ids[fold_id(task_id)] = task_id
         number = as_number(task_id)
         if number is not None:
             insort(self._numbers, number)

@@ -22,8 +22,8 @@ class PlannedPool:
         id: The pool's id; None for an auto pool, whose id the service makes.
         action: ``use`` (must exist), ``ensure`` (created if missing, scaled if different) or ``auto``
             (comes and goes with the job).
-        body: The JSON of ``POST /pools``, secrets as leaves; for an auto pool its ``pool`` specification;
-            None for an existing pool.
+        body: The JSON of ``POST /pools``, secrets as leaves; for an auto pool the
+            ``autoPoolSpecification``; None for an existing pool.
         vm_size: None for an existing pool that was not looked up.
         task_slots_per_node: How many task slots each node has; None for an existing pool that was not
             looked up.

@@ -60,7 +60,7 @@ def needs_of(resources: Resources | None) -> Needs:
 
 def biggest_task(job: JobSpec) -> Needs:
     """What a node needs to run any task of the job."""
-    asked = {task.resources or job.resources for task in job.tasks} if job.tasks else {job.resources}
+    asked = dict.fromkeys(task.resources or job.resources for task in job.tasks) or {job.resources: None}
     return biggest(needs_of(resources) for resources in asked if resources is not None)
 
 
@@ -247,6 +247,6 @@ def _slots(asked: int | None, vm: VmSize | None, vm_name: str) -> int:
 def _explain(choice: Choice) -> list[str]:
     reasons = [choice.reason]
     if choice.counts:
-        reasons.append("not taken: " + ", ".join(f"{count} sizes {kind}" for kind, count in choice.counts))
+        reasons.append("not taken: " + ", ".join(f"{count} {kind}" for kind, count in choice.counts))
     reasons += [f"not {name}: {why}" for name, why in choice.near]
     return reasons

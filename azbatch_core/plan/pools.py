@@ -235,7 +235,7 @@ def _managed(pool: ManagedPool, nodes: Nodes, fixed: Body, facts: AccountFacts) 
     key = pool_key(fixed)
     short = nodes.vm.short_name if nodes.vm else nodes.vm_name.lower()
     pool_id = f"azb-{slug(pool.name or short, suffix_room=len('azb-') + 1 + _KEY_DIGITS)}-{key}"
-    own = [("azbatch:key", key), ("azbatch:user", facts.user)]
+    own = [("azbatch:fingerprint", key), ("azbatch:user", facts.user)]
     body = {"id": pool_id, **fixed, **_scale(pool), "metadata": metadata([*own, *pool.metadata.items()])}
     return PlannedPool(
         kind="managed",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.specs.problems import mask_text
-from azbatch_core.specs.secrets import Secret
+from azbatch_core.specs.secrets import MASK, Secret
 from azbatch_core.specs.urls import UrlSecret
 
 if TYPE_CHECKING:
@@ -46,16 +46,26 @@ def mask(body: Any) -> Any:
     looks like a signature or a key is masked wherever it stands, in command lines too.
     """
     if isinstance(body, dict):
+        if _is_confidential_pair(body):
+            return {**body, "value": MASK}
         return {key: mask(value) for key, value in body.items()}
     if isinstance(body, (list, tuple)):
         return [mask(value) for value in body]
-    if isinstance(body, Secret):
-        return body.reference or "***"
-    if isinstance(body, str):
-        return mask_text(body)
-    if isinstance(body, (UrlSecret, StorageRef)):
-        return str(body)
-    return body
+    return _masked_leaf(body)
+
+
+def _masked_leaf(leaf: Any) -> Any:
+    if isinstance(leaf, Secret):
+        return leaf.reference or MASK
+    if isinstance(leaf, str):
+        return mask_text(leaf)
+    return str(leaf) if isinstance(leaf, (UrlSecret, StorageRef)) else leaf
+
+
+def _is_confidential_pair(body: dict[str, Any]) -> bool:
+    """Whether this is a variable with a plain value and a name such as ``API_KEY``: probably a secret."""
+    name, value = body.get("name"), body.get("value")
+    return isinstance(name, str) and isinstance(value, str) and mask_text(f"{name}=x") != f"{name}=x"
 
 
 def reveal(

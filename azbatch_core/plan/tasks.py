@@ -64,10 +64,12 @@ class TaskPlanner:
             SpecError: As `Plan.plan_task`.
         """
         try:
-            task_id = self.ids.add(spec.id, spec.stage)
+            task_id = self.ids.choose(spec.id)
         except SpecError as error:
             raise located(error, spec.id) from None
-        return self.plan_as(task_id, spec)
+        planned = self.plan_as(task_id, spec)
+        self.ids.add(task_id, spec.stage)  # only now: nothing may depend on a task that was refused
+        return planned
 
     def plan_as(self, task_id: str, spec: TaskSpec) -> PlannedTask:
         """Plan a task whose id is registered.
@@ -99,13 +101,15 @@ class TaskPlanner:
             elevated=spec.elevated,
         )
         self._add_scheduling(body, spec, task_id)
-        names = self._add_outputs(body, spec, task_id)
         self._warn(spec, task_id)
+        names = self._add_outputs(body, spec, task_id)
         size = body_size(body)
         if size >= _MAX_BODY:
-            raise SpecError(
-                f"its description has {size:,} bytes; a request must be smaller than {_MAX_BODY:,}",
-                hint="move long arguments, scripts or file lists into a resource file",
+            # Not an error of the plan: the other tasks can go in, and the submission reports this one.
+            self.notes.add(
+                "its description is larger than a request may be (1 MB), so Batch will refuse it: "
+                "move long arguments, scripts or file lists into a resource file",
+                task_id,
             )
         return PlannedTask(id=task_id, spec=spec, body=body, size=size, outputs=names)
 
@@ -145,7 +149,7 @@ class TaskPlanner:
             self._slots[key] = self._count_slots(resources, spec.required_slots)
         if resources is not None and self._pool.vm is None and spec.required_slots is None:
             self.notes.add(
-                f"its resources are not checked (the VM size of {self._pool.name} is not known): it takes a slot",
+                f"its resources are not checked (VM size of {self._pool.name} not known): it takes one slot",
                 task_id,
             )
         return self._slots[key]
@@ -158,7 +162,7 @@ class TaskPlanner:
         slots = asked if asked is not None else needed
         if present is not None and slots > present:
             raise SpecError(
-                f"takes {slots} task slots, but nodes of {self._pool.name} have {present}: it would never run",
+                f"takes {slots} task slots, but a node of {self._pool.name} has {present}: it never runs",
                 field="required_slots",
             )
         return slots
