@@ -62,10 +62,9 @@ class Attempt:
         self._stopping.set_result(None)
         self._kill_group()
 
-    @property
-    def stopped(self) -> StopCause | None:
-        """Why the try was stopped, None while it was not."""
-        return self._cause
+    def _stop_record(self) -> dict[str, Any] | None:
+        """The failure of a stopped try, None if it was not stopped so far."""
+        return None if self._cause is None else stop_failure(self._cause)
 
     def _wall_time_over(self) -> None:
         self.stop("walltime")
@@ -75,7 +74,7 @@ class Attempt:
             failed = await self._steps()
         except TaskFailure as error:
             # A folder that goes away under a stopped try is no failure of its own.
-            failed = error.info if self.stopped is None else stop_failure(self.stopped)
+            failed = self._stop_record() or error.info
         except Exception as error:  # whatever it is, the engine must learn that the try is over
             log.exception("A try of task %s broke down", self.launch.task_id)
             failed = failure("Unknown", Message=type(error).__name__)
@@ -86,8 +85,8 @@ class Attempt:
         )
 
     async def _steps(self) -> dict[str, Any] | None:
-        if self.stopped is not None:
-            return stop_failure(self.stopped)
+        if stopped := self._stop_record():
+            return stopped
         directory = self._prepare()
         wd = directory / "wd"
         if self.launch.resource_files:
@@ -96,11 +95,11 @@ class Attempt:
             await self._in_thread(
                 lambda: stage(self.launch.resource_files, wd, self._runtime.config.blobs, self._given_up)
             )
-        if self.stopped is not None:
-            return stop_failure(self.stopped)
+        if stopped := self._stop_record():
+            return stopped
         failed = await self._execute(directory)
         # Only what ran has output files; a lost node cannot send any.
-        if not self.launch.output_files or self._exit_code is None or self.stopped == "node":
+        if not self.launch.output_files or self._exit_code is None or self._cause == "node":
             return failed
         return await self._upload(directory, failed)
 
@@ -130,9 +129,9 @@ class Attempt:
         self._process = None
         self._exit_code = process.wait()
         self._cancel_timer()
-        if self.stopped is not None:
+        if stopped := self._stop_record():
             await self._runtime.reaper.kill(task_mark(directory))
-            return stop_failure(self.stopped)
+            return stopped
         return exit_failure() if self._exit_code else None
 
     def _spawn(self, directory: Path) -> subprocess.Popen[bytes]:
@@ -174,7 +173,7 @@ class Attempt:
         from azbatch_core.local.runtime.upload import upload  # noqa: PLC0415 - most tasks have no files
 
         # A stop during the run has set the event; the files of the stopped task are sent all the same.
-        given_up = threading.Event() if self.stopped is not None else self._given_up
+        given_up = threading.Event() if self._cause is not None else self._given_up
         environment = task_environment(self._runtime.config, self.launch, directory)
         try:
             await self._in_thread(
@@ -189,9 +188,7 @@ class Attempt:
             )
         except TaskFailure as error:
             return failed or error.info
-        if failed is None and self.stopped is not None:
-            return stop_failure(self.stopped)
-        return failed
+        return failed or self._stop_record()
 
     async def _in_thread(self, work: Callable[[], None]) -> None:
         """Do work in a staging thread; return early, without waiting for the thread, when stopped."""

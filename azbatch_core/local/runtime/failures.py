@@ -1,8 +1,8 @@
 """`failureInfo` records: one table of codes, categories and messages.
 
-Codes are those that Microsoft's own client knows (`TaskFailureInformationCodes`); messages and categories come
-from the reference "Batch Status and Error Codes" and from recorded exchanges. Where neither prints a message, the
-wording follows its neighbours.
+Codes are those that Microsoft's own client knows (`TaskFailureInformationCodes`); messages and categories
+come from the reference "Batch Status and Error Codes" and from recorded exchanges. Where neither prints a
+message, the wording follows its neighbours.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ CODES: dict[str, tuple[str, str]] = {
     "FailureExitCode": (_USER, "The task exited with an exit code representing a failure"),
     "FileUploadAccessDenied": (
         _USER,
-        "Access was denied to one of the specified Azure container(s) while attempting to upload an output file",
+        "Access was denied to one of the specified Azure container(s) while uploading an output file",
     ),
+    "FileUploadConflict": (_USER, "A conflict occurred while attempting to upload an output file"),
     "FileUploadContainerNotFound": (
         _USER,
         "One of the specified Azure container(s) was not found while attempting to upload an output file",

@@ -1,9 +1,9 @@
 """Finding and killing processes by what their environment says about where they belong.
 
-Every process of a task inherits `AZ_BATCH_TASK_DIR` and `AZ_BATCH_NODE_ROOT_DIR`, whose values name this state
-directory, node and task and nothing else. So a child that made itself a daemon is found although it left its
-parent's session, and what a killed service left behind is found by the next one. A process that also wipes its
-environment is not found.
+Every process of a task inherits `AZ_BATCH_TASK_DIR` and `AZ_BATCH_NODE_ROOT_DIR`, whose values name this
+state directory, node and task and nothing else. So a child that made itself a daemon is found although it
+left its parent's session, and what a killed service left behind is found by the next one. A process that also
+wipes its environment is not found.
 """
 
 from __future__ import annotations
