@@ -108,6 +108,8 @@ def written(value: object) -> str | None:
 
 
 def _plain_string(text: str) -> SpecError:
+    if not text.strip():
+        return problem("is an empty string", hint="write [] for the container image's own entry point")
     try:
         words = shlex.split(text)
     except ValueError:

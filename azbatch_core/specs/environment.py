@@ -81,10 +81,11 @@ def _of_pair(name: Any, value: object) -> EnvironmentVariable:
         try:
             return _variable(name, value)
         except SpecError as error:
-            # The mapping's key is the name, so the path must not say it twice.
-            failure = problem(
-                error.message.removeprefix(f"{error.field}: "), field=path_of((name,)), hint=error.hint
-            )
+            failure = relocate(error, path_of((name,)))
+            if not isinstance(value, dict) or error.field == "name":
+                # The key of the mapping is the variable's name, and its value the value: no path below it.
+                text = error.message.removeprefix(f"{error.field}: ")
+                failure = problem(text, field=path_of((name,)), hint=error.hint)
         raise failure
     raise problem("a variable's name must be text")
 

@@ -145,8 +145,8 @@ class ResourceFile(Spec):
     def _check_source(self) -> Self:
         given = [name for name in _SOURCES if getattr(self, name) is not None]
         if len(given) != 1:
-            said = " and ".join(given) or "none"
-            raise problem(f"a resource file needs exactly one of {', '.join(_SOURCES)}, not {said}")
+            said = f"both {given[0]} and {given[1]}" if given else "none"
+            raise problem(f"a resource file needs exactly one of {', '.join(_SOURCES)}, and has {said}")
         if self.http_url is not None and self.file_path is None:
             raise problem(
                 "is missing: http_url needs it",

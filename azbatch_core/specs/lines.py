@@ -18,6 +18,7 @@ _MAX_VALUES: Final = 2_000_000
 """Values of a file, aliases counted each time: no real job has more, and an alias bomb has."""
 
 _MAX_DEPTH: Final = 100
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 
 _SCALARS: Final = (
     ("bool", r"true|false", "tf"),
@@ -41,28 +42,26 @@ for _kind, _pattern, _first in _SCALARS:
 class Document:
     """One text, its data, and the line of each path in it.
 
-    Attributes:
+    Args:
         text: The text.
         name: What messages call it: a file's name.
+        number: Makes a number with a fraction or an exponent from its text.
     """
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str, name: str, number: Callable[[str], float] = float) -> None:
         self.text = text
         self.name = name
+        self._number = number
         self._node: yaml.Node | None = None
         self._count = 0
 
-    def data(self, number: Callable[[str], float] = float) -> Any:
+    def data(self) -> Any:
         """The content as dicts, lists, text, numbers, booleans and None.
-
-        Args:
-            number: Makes a number with a fraction or an exponent from its text.
 
         Raises:
             SpecError: Not YAML, more than one document, a key twice, a tag, or an alias that makes the file
                 endless.
         """
-        self._number = number
         self._node = self._compose()
         if self._node is None:
             raise self.failure("the file is empty", line=1)
@@ -176,8 +175,9 @@ class Document:
     def _lines(self) -> dict[str, int]:
         """The line of every path; needed only when something is wrong."""
         try:
-            # Tabs outside of strings are fine in JSON and not in YAML; inside of strings JSON has none.
-            node = self._node or yaml.compose(self.text.replace("\t", " "), Loader=_Loader)
+            # JSON that YAML does not take: tabs outside of strings (it has none inside), and characters in halves.
+            text = _SURROGATE.sub("?", self.text.replace("\t", " "))
+            node = self._node or yaml.compose(text, Loader=_Loader)
         except (yaml.YAMLError, RecursionError):
             return {}
         return dict(_walk(node)) if node else {}

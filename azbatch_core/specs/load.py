@@ -63,7 +63,7 @@ def _read(path: Path) -> str:
 def _load(text: str, name: str) -> JobSpec:
     from azbatch_core.specs.lines import Document  # noqa: PLC0415  # it imports yaml, which only files need
 
-    document = Document(text.removeprefix("\ufeff"), name)
+    document = Document(text.removeprefix("\ufeff"), name, WrittenFloat)
     data = _data(document)
     if not isinstance(data, dict):
         raise document.failure("a job file is a mapping with name and tasks", line=1)
@@ -76,29 +76,29 @@ def _load(text: str, name: str) -> JobSpec:
 
 def _data(document: Document) -> Any:
     if not document.text.lstrip().startswith(("{", "[")):
-        return document.data(WrittenFloat)
+        return document.data()
     try:
         return json.loads(
             document.text,
             object_pairs_hook=_unique,
             parse_float=WrittenFloat,
-            parse_constant=_no_constant,
+            parse_constant=str,
         )
-    except _NotForUsError as error:
+    except _TwiceError as error:
         problem = str(error)
     except RecursionError:
         problem = "is nested too deeply"
     except json.JSONDecodeError as error:
         if document.name.endswith(".json"):
             raise document.failure(f"is not valid JSON: {error.msg}", line=error.lineno) from None
-        return document.data(WrittenFloat)
+        return document.data()
     # JSON's own reader does not say where; the reader of YAML does, when it meets the same problem.
-    document.data(WrittenFloat)
+    document.data()
     raise document.failure(problem)
 
 
-class _NotForUsError(ValueError):
-    """Valid for Python's reader of JSON, but not in a job file."""
+class _TwiceError(ValueError):
+    """One key twice in a mapping, which Python's reader of JSON accepts."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -106,9 +106,5 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) < len(pairs):
         seen: set[str] = set()
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise _NotForUsError(f"the key {twice!r} is given twice")
+        raise _TwiceError(f"the key {twice!r} is given twice")
     return content
-
-
-def _no_constant(name: str) -> Any:
-    raise _NotForUsError(f"{name} is not a number")

@@ -28,7 +28,6 @@ RESERVED_IDS: Final = frozenset({JOB_PREPARATION_ID, JOB_RELEASE_ID})
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _HASH_DIGITS: Final = 8
-_RULE: Final = "an id is 1 to 64 ASCII letters, digits, '-' and '_'"
 
 
 def check_id(kind: str, value: str, *, max_length: int = MAX_ID) -> str:
@@ -49,14 +48,13 @@ def check_id(kind: str, value: str, *, max_length: int = MAX_ID) -> str:
                 hint=f"use another id, such as {slug(value)!r}",
             )
         return value
+    rule = f"a {kind} id is 1 to {max_length} ASCII letters, digits, '-' and '_'"
     if not value:
-        raise problem(f"a {kind} id must not be empty: {_RULE}")
+        raise problem(f"must not be empty: {rule}")
     foreign = _FOREIGN.search(value)
     reason = f"has {foreign.group()[0]!r}" if foreign else f"has {len(value)} characters"
-    rule = _RULE if max_length == MAX_ID else f"at most {max_length} ASCII letters, digits, '-' and '_'"
     raise problem(
-        f"{show(value)} {reason}, which a {kind} id must not have: {rule}",
-        hint=f"a valid one is {slug(value, max_length=max_length)!r}",
+        f"{show(value)} {reason}: {rule}", hint=f"a valid one is {slug(value, max_length=max_length)!r}"
     )
 
 

@@ -133,6 +133,11 @@ class ExistingPool(Spec):
     kind: Literal["existing"] = Field(default="existing", description="The kind of pool.")
     id: str = Field(description="The pool's id.", examples=["my-pool"])
 
+    _elsewhere: ClassVar = dict.fromkeys(
+        ("name", "vm_size", "nodes", "spot_nodes", "image", "start_task", "containers", "container_images"),
+        "an existing pool is used as it is; leave out its id to have azbatch make a pool",
+    )
+
     @field_validator("id")
     @classmethod
     def _check_id(cls, value: str) -> str:
@@ -298,7 +303,7 @@ class AutoPool(_NewPool):
     @field_validator("id_prefix")
     @classmethod
     def _check_prefix(cls, value: str | None) -> str | None:
-        return value if value is None else check_id("auto pool prefix", value, max_length=_MAX_PREFIX)
+        return value if value is None else check_id("auto-pool prefix", value, max_length=_MAX_PREFIX)
 
 
 _KINDS: Final[dict[str, type[ExistingPool | ManagedPool | AutoPool]]] = {
@@ -318,8 +323,10 @@ def parse_pool(value: Any) -> Any:
     """
     if isinstance(value, str):
         return ExistingPool(id=value)
-    if not isinstance(value, dict):
+    if isinstance(value, ExistingPool | ManagedPool | AutoPool):
         return value
+    if not isinstance(value, dict):
+        raise problem(f"must be a pool's id or a mapping of fields, not {show(value)}")
     kind = value.get("kind", "existing" if "id" in value else "managed")
     if not isinstance(kind, str) or kind not in _KINDS:
         meant = nearest(kind, _KINDS) if isinstance(kind, str) else None

@@ -128,6 +128,8 @@ def _text(detail: ErrorDetails) -> tuple[str, str | None]:
     given = detail["input"]
     if kind == "missing":
         return "is missing", None
+    if kind == "string_unicode":
+        return "has characters that are not valid Unicode text", None
     if kind == "literal_error":
         return _not_a_choice(given, str(context.get("expected", "")))
     for start, rule in _TYPE_RULES.items():
@@ -137,7 +139,7 @@ def _text(detail: ErrorDetails) -> tuple[str, str | None]:
             return f"{rule}, not {shown}", "put quotes around it" if quote else None
     bound = next((key for key in _BOUNDS if key in context), None)
     if bound:
-        return f"{show(given)} is out of range: must be {_BOUNDS[bound]} {context[bound]}", None
+        return f"{show(given)} is out of range: must be {_BOUNDS[bound]} {context[bound]:g}", None
     return ("must not be empty" if "min_length" in context else detail["msg"]), None
 
 
@@ -157,11 +159,10 @@ _TYPE_RULES: Final = {
     "dict_": "must be a mapping",
     "tuple_": "must be a list",
     "string_type": "must be text",
-    "string_unicode": "must be text",
     "int_": "must be a whole number",
     "float_": "must be a number",
     "finite_number": "must be a finite number",
     "bool_": "must be true or false",
 }
-_NEVER_REPEATED: Final = {"model_", "dict_", "tuple_", "string_unicode"}
+_NEVER_REPEATED: Final = {"model_", "dict_", "tuple_"}
 _BOUNDS: Final = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}

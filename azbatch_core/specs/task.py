@@ -143,7 +143,7 @@ def _dependency(item: object) -> Dependency:
         return item
     text = text_of(item)
     if isinstance(text, str):
-        return check_id("dependency's", text)
+        return check_id("task", text)
     if not isinstance(item, dict):
         raise problem(f"{show(item)} is not a dependency", hint=_FORMS)
     if set(item) == {"range"}:

@@ -39,6 +39,8 @@ class UrlSecret:
     _parts: SplitResult | None
 
     def __init__(self, value: str | Secret) -> None:
+        if value == "":
+            raise problem("must not be empty")
         secret = value if isinstance(value, Secret) else Secret(value)
         parts = None if secret.reference else _parse(secret.reveal())
         object.__setattr__(self, "_secret", secret)
