@@ -204,7 +204,7 @@ class Connection:
                 if not _is_failure(exc):
                     raise
                 self._answered = self._answered or failures.reply_of(exc) is not None
-                raise failures.from_sdk(exc) from exc
+                raise failures.from_sdk(exc, self._endpoint) from exc
             self._answered = True
             return result
 
@@ -213,7 +213,7 @@ class Connection:
             self._retry,
             retry_after=_retry_after,
             answered=lambda: self._answered,
-            name=getattr(function, "__name__", "request"),
+            name=_describe(function, args),
             sleep=self.clock.sleep,
             clock=self.clock.monotonic,
         )
@@ -272,6 +272,12 @@ class Connection:
             client, self._client, self._closed = self._client, None, True
         if client is not None:
             client.close()
+
+
+def _describe(function: Callable[..., object], args: tuple[object, ...]) -> str:
+    """What a log may say of a call: the function and the path; other arguments may be secret."""
+    name = getattr(function, "__name__", "request")
+    return " ".join([name, *(arg for arg in args if isinstance(arg, str) and arg.startswith("/"))])
 
 
 def _is_failure(exc: Exception) -> bool:

@@ -212,10 +212,14 @@ def _text(response: Any) -> str:
         return ""
 
 
-def from_sdk(exc: BaseException) -> AzBatchError:
+def from_sdk(exc: BaseException, endpoint: str = "") -> AzBatchError:
     """The error to raise for an exception of azure-core, azure-identity or azure-storage-blob.
 
-    An `AzBatchError` comes back as it is. Use with ``raise from_sdk(exc) from exc``.
+    An `AzBatchError` comes back as it is. Use with ``raise from_sdk(exc, endpoint) from exc``.
+
+    Args:
+        exc: The exception.
+        endpoint: URL of the service that was called, to be named where there was no answer.
     """
     if isinstance(exc, AzBatchError):
         return exc
@@ -227,7 +231,7 @@ def from_sdk(exc: BaseException) -> AzBatchError:
         return from_reply(reply)
     if type(exc).__name__ in ("ClientAuthenticationError", "CredentialUnavailableError"):
         return _identity_error(str(getattr(exc, "message", exc)), None)
-    return _no_answer(exc)
+    return _no_answer(exc, urlsplit(endpoint).netloc.rpartition("@")[2])
 
 
 def _from_identity(exc: BaseException, reply: Reply) -> bool:
@@ -246,8 +250,7 @@ def _identity_error(text: str, code: str | None) -> AuthenticationError:
     )
 
 
-def _no_answer(exc: BaseException) -> AzBatchError:
-    host = _host(exc)
+def _no_answer(exc: BaseException, host: str) -> AzBatchError:
     where = f" from {host}" if host else ""
     for cause in _causes(exc):
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -286,12 +289,3 @@ def _causes(exc: BaseException) -> Iterator[BaseException]:
         yield item
         queue += [getattr(item, "inner_exception", None), getattr(item, "reason", None), *item.args]
         queue += [item.__cause__, item.__context__]
-
-
-def _host(exc: BaseException) -> str:
-    for cause in _causes(exc):
-        request = getattr(cause, "request", None)
-        url = getattr(request, "url", None)
-        if isinstance(url, str):
-            return urlsplit(url).netloc.rpartition("@")[2]
-    return ""

@@ -73,7 +73,7 @@ class KeyVaultResolver:
             try:
                 return _get(url, self._credential, f"https://{suffix}/.default", self._transport)
             except AzureError as exc:
-                raise failures.from_sdk(exc) from exc
+                raise failures.from_sdk(exc, url) from exc
 
         return retry.run(attempt, retry.RetrySettings(), name="keyvault")
 

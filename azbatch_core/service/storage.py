@@ -224,7 +224,7 @@ class StorageResolver:
             try:
                 return function()
             except AzureError as exc:
-                raise failures.from_sdk(exc) from exc
+                raise failures.from_sdk(exc, self._storage.blob_endpoint) from exc
 
         return retry.run(attempt, retry.RetrySettings(attempts=4, total_time=30.0), name="storage")
 
