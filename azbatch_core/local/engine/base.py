@@ -1,0 +1,24 @@
+"""What all of the façade's calls share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from azbatch_core.local.engine.world import World
+
+__all__ = ["Commands"]
+
+
+class Commands:
+    """Calls on a world: synchronous, in the event loop's thread, committed before they return.
+
+    A call that raises has changed nothing. Documents are the wire's, complete, and the caller's own.
+    """
+
+    world: World
+
+    def done(self) -> None:
+        """Commit, and let the engine look at what the call has set in motion."""
+        self.world.store.commit()
+        self.world.wake()

@@ -1,0 +1,62 @@
+"""Ready tasks onto free slots: jobs by priority, then age; a job's tasks in the order they were added."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from azbatch_core.local.engine import tasks
+
+if TYPE_CHECKING:
+    from azbatch_core.local.engine.world import World
+    from azbatch_core.local.rules.placement import FreeSlots
+    from azbatch_core.local.store.records import Doc, Job, Pool
+    from azbatch_core.local.store.tasks import ReadyTask
+
+__all__ = ["fill_pool"]
+
+_AFFINITY = b'"affinityInfo"'
+_UNLIMITED = -1
+
+
+def fill_pool(world: World, pool: Pool) -> None:
+    """Start as many ready tasks of a pool's jobs as there is room for."""
+    free = world.free[pool.key]
+    if pool.state != "active" or not free.largest:
+        return
+    jobs = [job for job in world.pool_jobs.get(pool.id.lower(), {}).values() if world.counts[job.key].ready]
+    jobs.sort(key=lambda job: (-job.spec["priority"], job.key))
+    for job in jobs:
+        if not free.largest:
+            return
+        _fill_from(world, pool, free, job)
+
+
+def _fill_from(world: World, pool: Pool, free: FreeSlots, job: Job) -> None:
+    pack = pool.spec["taskSchedulingPolicy"]["nodeFillType"] == "Pack"
+    barred = world.barred.get(job.key, ())
+    parallel = job.spec["maxParallelTasks"]
+    counts = world.counts[job.key]
+    smallest_refused = pool.spec["taskSlotsPerNode"] + 1
+    for row in world.queues[job.key].walk(world.store.tasks, pool.spec["taskSlotsPerNode"]):
+        if parallel != _UNLIMITED and counts.tasks["running"] >= parallel:
+            return
+        if row.slots >= smallest_refused or (job.key, row.id.lower()) in world.dying:
+            continue
+        spec: Doc = orjson.loads(row.spec)
+        preferred = _preferred(world, pool, row, spec)
+        key = free.find(row.slots, pack=pack, barred=barred, preferred=preferred)
+        if key is not None:
+            tasks.start(world, job, row, spec, world.nodes[key])
+        elif row.slots == 1:
+            return
+        else:
+            smallest_refused = row.slots
+
+
+def _preferred(world: World, pool: Pool, row: ReadyTask, spec: Doc) -> int | None:
+    if _AFFINITY not in row.spec:
+        return None
+    wanted = str((spec.get("affinityInfo") or {}).get("affinityId", "")).removeprefix("TVM:").lower()
+    return next((node.key for node in world.pool_nodes[pool.key].values() if node.id == wanted), None)

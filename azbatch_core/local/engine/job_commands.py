@@ -1,0 +1,262 @@
+"""The façade's calls on jobs."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from azbatch_core.local.engine import allocation, jobs
+from azbatch_core.local.engine.base import Commands
+from azbatch_core.local.engine.paging import by_id, page
+from azbatch_core.local.errors import BatchError
+from azbatch_core.local.rules import jobs as rules
+from azbatch_core.local.rules.documents import failure
+from azbatch_core.local.store.records import Job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from azbatch_core.local.engine.paging import Match, Page
+    from azbatch_core.local.store.records import Doc, Preparation
+
+__all__ = ["JobCommands"]
+
+
+class JobCommands(Commands):
+    """Jobs."""
+
+    def create_job(self, body: Doc) -> Doc:
+        """Make a job, and its auto pool if it asks for one; the pool's id shows at once.
+
+        A pool id that names no pool is fine: tasks wait until there is one (SDK BatchPoolInfo.pool_id).
+
+        Raises:
+            BatchError: InvalidPropertyValue, OutOfRangePriority, EmptyMetadataKey, JobExists,
+                JobBeingDeleted, ActiveJobAndScheduleQuotaReached, NotImplemented (job manager tasks).
+        """
+        rules.check_new(body)
+        world = self.world
+        found = world.job_ids.get(body["id"].lower())
+        if found is not None:
+            raise BatchError("JobBeingDeleted" if found.state == "deleting" else "JobExists")
+        open_jobs = sum(job.state in rules.QUOTA_STATES for job in world.jobs.values())
+        if open_jobs >= world.settings.job_quota:
+            raise BatchError("ActiveJobAndScheduleQuotaReached")
+        now = world.stamp()
+        job = Job(
+            key=world.store.next_key("jobs"),
+            id=body["id"],
+            spec=rules.fill(body),
+            created=now,
+            modified=now,
+            since=now,
+            started=now,
+            pool_id=body["poolInfo"].get("poolId") or "",
+        )
+        self._make_auto_pool(job, now)
+        world.add_job(job)
+        world.touch(job)
+        world.due_jobs[job.key] = None
+        jobs.arm_wall_clock(world, job)
+        self.done()
+        return rules.job_document(job, world.base)
+
+    def _make_auto_pool(self, job: Job, now: int) -> None:
+        auto = job.spec["poolInfo"].get("autoPoolSpecification")
+        if auto is None:
+            return
+        world = self.world
+        if len(world.pools) >= world.settings.pool_quota:
+            # The job is made, and over: no reason, a scheduling error and an end (recorded).
+            job.state, job.ended = "completed", now
+            job.scheduling_error = failure(
+                "AutoPoolCreationFailedWithQuotaReached", "The pool quota of the account has been reached"
+            )
+            return
+        prefix = auto.get("autoPoolIdPrefix")
+        unique = str(uuid.uuid4()).upper()
+        job.pool_id = f"{prefix}_{unique}" if prefix else unique
+        job.auto_pool = True
+        allocation.new_pool(world, job.pool_id, auto.get("pool") or {})
+
+    def get_job(self, job_id: str) -> Doc:
+        """A job.
+
+        Raises:
+            BatchError: JobNotFound.
+        """
+        return rules.job_document(self.find_job(job_id), self.world.base)
+
+    def list_jobs(
+        self,
+        match: Match | None = None,
+        after: str | None = None,
+        limit: int = 1000,
+        hints: Mapping[str, str] | None = None,
+    ) -> Page:
+        """Jobs that match, in the order of their ids after the id `after`, and the id to go on after.
+
+        `hints` (`{"state": …}`) may narrow what `match` is asked about.
+        """
+        state = (hints or {}).get("state")
+        found = [job for job in self.world.jobs.values() if state in {None, job.state}]
+        ordered = by_id(found, lambda job: job.id, after)
+        return page(ordered, lambda job: rules.job_document(job, self.world.base), match, limit)
+
+    def patch_job(self, job_id: str, body: Doc) -> Doc:
+        """Replace what the body gives (PATCH); constraints as a whole.
+
+        With `onAllTasksComplete` set to `terminatejob`, a job without unfinished tasks ends at once.
+
+        Raises:
+            BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted, InvalidPropertyValue,
+                OutOfRangePriority, OperationInvalidForCurrentState (another pool on a job not disabled).
+        """
+        return self._change_job(job_id, body, rules.patched)
+
+    def replace_job(self, job_id: str, body: Doc) -> Doc:
+        """Replace what can be replaced (PUT); what the body omits goes back to its default.
+
+        Raises:
+            BatchError: as for `patch_job`.
+        """
+        return self._change_job(job_id, body, rules.replaced)
+
+    def _change_job(self, job_id: str, body: Doc, change: Callable[[Doc, Doc], Doc]) -> Doc:
+        world = self.world
+        job = self._live_job(job_id)
+        rules.check_changes(job, body)
+        spec = change(job.spec, body)
+        pool_id = spec["poolInfo"].get("poolId") or (job.pool_id if job.auto_pool else "")
+        if pool_id != job.pool_id:
+            if job.state != "disabled":
+                raise BatchError("OperationInvalidForCurrentState", Reason="The job is not disabled.")
+            job.pool_id, job.auto_pool = pool_id, False
+            world.queues[job.key].reset()
+        job.spec = spec
+        job.modified = world.stamp()
+        world.touch(job)
+        world.schedule_job(job)
+        world.due_jobs[job.key] = None
+        jobs.arm_wall_clock(world, job)
+        self.done()
+        return rules.job_document(job, world.base)
+
+    def disable_job(self, job_id: str, body: Doc) -> Doc:
+        """Stop starting tasks; on return the job is `disabling`.
+
+        Running tasks are requeued, terminated or waited for, as the body's `disableTasks` says.
+
+        Raises:
+            BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted.
+        """
+        job = self._live_job(job_id)
+        job.modified = self.world.stamp()
+        jobs.begin_disable(self.world, job, body.get("disableTasks") or "requeue")
+        self.done()
+        return rules.job_document(job, self.world.base)
+
+    def enable_job(self, job_id: str) -> Doc:
+        """Let a disabled job go on; on return it is `enabling`.
+
+        Raises:
+            BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted,
+                OperationInvalidForCurrentState (not disabled).
+        """
+        job = self._live_job(job_id)
+        if job.state not in {"disabled", "disabling"}:
+            raise BatchError("OperationInvalidForCurrentState", Reason="The job is not disabled.")
+        job.modified = self.world.stamp()
+        jobs.begin_enable(self.world, job)
+        self.done()
+        return rules.job_document(job, self.world.base)
+
+    def terminate_job(self, job_id: str, body: Doc | None = None) -> Doc:
+        """End a job; on return it is `terminating`.
+
+        Running tasks are ended, active ones stay active for ever, release tasks run, then it is completed.
+
+        Raises:
+            BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted.
+        """
+        job = self._live_job(job_id)
+        job.modified = self.world.stamp()
+        jobs.begin_terminate(self.world, job, (body or {}).get("terminateReason") or "UserTerminate")
+        self.done()
+        return rules.job_document(job, self.world.base)
+
+    def delete_job(self, job_id: str) -> Doc:
+        """Begin to delete a job with its tasks and their files; on return it is `deleting`.
+
+        Raises:
+            BatchError: JobNotFound, JobBeingDeleted.
+        """
+        job = self.find_job(job_id)
+        if job.state == "deleting":
+            raise BatchError("JobBeingDeleted")
+        job.modified = self.world.stamp()
+        jobs.begin_delete(self.world, job)
+        self.done()
+        return rules.job_document(job, self.world.base)
+
+    def task_counts(self, job_id: str) -> Doc:
+        """How many tasks, and how many slots' worth, are in which state; preparing counts as running.
+
+        Raises:
+            BatchError: JobNotFound.
+        """
+        counts = self.world.counts[self.find_job(job_id).key]
+        return {
+            "taskCounts": _with_completed(counts.tasks),
+            "taskSlotCounts": _with_completed(counts.slots),
+        }
+
+    def preparation_status(
+        self, job_id: str, match: Match | None = None, after: str | None = None, limit: int = 1000
+    ) -> Page:
+        """What preparation and release did on each node, removed ones included; continued by node id.
+
+        Raises:
+            BatchError: JobNotFound, JobPreparationTaskOrReleaseTaskNotSpecified.
+        """
+        job = self.find_job(job_id)
+        if "jobPreparationTask" not in job.spec and "jobReleaseTask" not in job.spec:
+            raise BatchError("JobPreparationTaskOrReleaseTaskNotSpecified")
+        return page(
+            by_id(self.world.preparations[job.key].values(), lambda item: item.node_id, after),
+            self._preparation_doc,
+            match,
+            limit,
+            name=lambda doc: str(doc["nodeId"]),
+        )
+
+    def _preparation_doc(self, preparation: Preparation) -> Doc:
+        doc: Doc = {
+            "poolId": preparation.pool_id,
+            "nodeId": preparation.node_id,
+            "nodeUrl": f"{self.world.base}/pools/{preparation.pool_id}/nodes/{preparation.node_id}",
+            "jobPreparationTaskExecutionInfo": dict(preparation.info),
+        }
+        if preparation.release is not None:
+            doc["jobReleaseTaskExecutionInfo"] = dict(preparation.release)
+        return doc
+
+    def find_job(self, job_id: str) -> Job:
+        """A job's record.
+
+        Raises:
+            BatchError: JobNotFound.
+        """
+        job = self.world.job_ids.get(job_id.lower())
+        if job is None:
+            raise BatchError("JobNotFound")
+        return job
+
+    def _live_job(self, job_id: str) -> Job:
+        job = self.find_job(job_id)
+        rules.refuse_unless_live(job)
+        return job
+
+
+def _with_completed(counts: dict[str, int]) -> dict[str, int]:
+    return {**counts, "completed": counts["succeeded"] + counts["failed"]}

@@ -1,0 +1,42 @@
+"""From an execution to a launch of the runtime."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from azbatch_core.local.rules.tasks import environment
+from azbatch_core.local.rules.times import limit_seconds, ticks_of
+from azbatch_core.local.runtime.base import Launch
+
+if TYPE_CHECKING:
+    from azbatch_core.local.engine.world import Execution, World
+
+__all__ = ["launch"]
+
+
+def launch(world: World, execution: Execution) -> int:
+    """Begin a try; its start in ticks."""
+    spec, job = execution.spec, execution.job
+    job_spec = job.spec if job is not None else {}
+    wall_time = (spec.get("constraints") or {}).get("maxWallClockTime") or spec.get("maxWallClockTime")
+    running = world.runtime.launch(
+        Launch(
+            node=world.place(execution.node),
+            kind=execution.kind,
+            job_id=None if job is None else job.id,
+            task_id=execution.task_id,
+            command_line=spec.get("commandLine") or "",
+            environment=environment(
+                job_spec.get("commonEnvironmentSettings") or (), spec.get("environmentSettings") or ()
+            ),
+            resource_files=tuple(spec.get("resourceFiles") or ()),
+            output_files=tuple(spec.get("outputFiles") or ()),
+            wall_time=limit_seconds(wall_time),
+            attempt=execution.launches,
+            container=spec.get("containerSettings"),
+            user_identity=spec.get("userIdentity"),
+            job_prep_id=(job_spec.get("jobPreparationTask") or {}).get("id"),
+        )
+    )
+    world.watch(execution, running)
+    return ticks_of(running.started)

@@ -1,0 +1,244 @@
+"""The façade's calls on pools and nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from azbatch_core.local.engine import allocation
+from azbatch_core.local.engine.base import Commands
+from azbatch_core.local.engine.paging import by_id, page
+from azbatch_core.local.errors import BatchError
+from azbatch_core.local.rules import pools as rules
+from azbatch_core.local.rules.checks import not_implemented
+from azbatch_core.local.rules.nodes import node_counts, node_document
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from azbatch_core.local.engine.paging import Match, Page
+    from azbatch_core.local.store.records import Doc, Node, Pool
+
+__all__ = ["PoolCommands"]
+
+_UNREACHABLE = {"creating": "NodeBeingCreated", "starting": "NodeBeingStarted"}
+
+
+class PoolCommands(Commands):
+    """Pools and nodes."""
+
+    # Pools
+
+    def create_pool(self, body: Doc) -> Doc:
+        """Make a pool; on return it is kept and `resizing`, and its nodes follow.
+
+        Raises:
+            BatchError: InvalidPropertyValue, PoolExists, PoolBeingDeleted, PoolQuotaReached,
+                InvalidApplicationPackageReferences, NotImplemented (automatic scaling).
+        """
+        rules.check_new(body)
+        self.refuse_pool_id(body["id"])
+        pool = allocation.new_pool(self.world, body["id"], body)
+        self.done()
+        return self._pool_doc(pool)
+
+    def refuse_pool_id(self, pool_id: str) -> None:
+        """Raise if a pool of that id cannot be made now."""
+        found = self.world.pool_ids.get(pool_id.lower())
+        if found is not None:
+            raise BatchError("PoolBeingDeleted" if found.state == "deleting" else "PoolExists")
+        if len(self.world.pools) >= self.world.settings.pool_quota:
+            raise BatchError("PoolQuotaReached")
+
+    def get_pool(self, pool_id: str) -> Doc:
+        """A pool.
+
+        Raises:
+            BatchError: PoolNotFound.
+        """
+        return self._pool_doc(self._pool(pool_id))
+
+    def list_pools(
+        self,
+        match: Match | None = None,
+        after: str | None = None,
+        limit: int = 1000,
+        hints: Mapping[str, str] | None = None,
+    ) -> Page:
+        """Pools that match, in the order of their ids after the id `after`, and the id to go on after.
+
+        `hints` (`{"state": …}`) may narrow what `match` is asked about.
+        """
+        state = (hints or {}).get("state")
+        pools = [pool for pool in self.world.pools.values() if state in {None, pool.state}]
+        return page(by_id(pools, lambda pool: pool.id, after), self._pool_doc, match, limit)
+
+    def patch_pool(self, pool_id: str, body: Doc) -> Doc:
+        """Replace what the body gives (PATCH). Nodes that are there keep their start task until a reboot.
+
+        Raises:
+            BatchError: PoolNotFound, PoolBeingDeleted, InvalidPropertyValue,
+                InvalidApplicationPackageReferences.
+        """
+        return self._change_pool(pool_id, body, rules.patched)
+
+    def replace_pool(self, pool_id: str, body: Doc) -> Doc:
+        """Replace start task and metadata (`updateproperties`): what the body omits is removed.
+
+        Raises:
+            BatchError: as for `patch_pool`.
+        """
+        return self._change_pool(pool_id, body, rules.replaced)
+
+    def _change_pool(self, pool_id: str, body: Doc, change: rules.Change) -> Doc:
+        pool = self._usable_pool(pool_id)
+        rules.check_fields(body)
+        slots = body.get("taskSlotsPerNode")
+        if slots not in {None, pool.spec["taskSlotsPerNode"]} and self.world.pool_nodes[pool.key]:
+            # SDK BatchPoolUpdateOptions: such fields can be changed only when the pool is empty.
+            raise BatchError("OperationInvalidForCurrentState", Reason="The pool has nodes.")
+        pool.spec = change(pool.spec, body)
+        pool.modified = self.world.stamp()
+        self.world.touch(pool)
+        self.done()
+        return self._pool_doc(pool)
+
+    def resize_pool(self, pool_id: str, body: Doc) -> Doc:
+        """Go for new numbers of nodes; a target that is not given is 0. On return the pool is `resizing`.
+
+        Raises:
+            BatchError: PoolNotFound, PoolBeingDeleted, PoolBeingResized, InvalidPropertyValue.
+        """
+        pool = self._usable_pool(pool_id)
+        rules.check_resize(body)
+        if body.get("targetDedicatedNodes") is None and body.get("targetLowPriorityNodes") is None:
+            raise BatchError("MissingRequiredProperty", PropertyName="targetDedicatedNodes")
+        if pool.allocation != "steady":
+            raise BatchError("PoolBeingResized")
+        pool.modified = self.world.stamp()
+        allocation.begin_resize(self.world, pool, body, pool.modified)
+        self.done()
+        return self._pool_doc(pool)
+
+    def stop_resize_pool(self, pool_id: str) -> Doc:
+        """Stop a resize; on return the pool is `stopping`. The ETag stays that of the resize (recorded).
+
+        Raises:
+            BatchError: PoolNotFound, PoolBeingDeleted, OperationInvalidForCurrentState.
+        """
+        pool = self._usable_pool(pool_id)
+        if pool.allocation != "resizing":
+            raise BatchError("OperationInvalidForCurrentState", Reason="The pool is not being resized.")
+        allocation.stop_resize(self.world, pool)
+        self.done()
+        return self._pool_doc(pool)
+
+    def delete_pool(self, pool_id: str) -> Doc:
+        """Begin to delete a pool; on return it is `deleting`. Running tasks are requeued.
+
+        Raises:
+            BatchError: PoolNotFound, PoolBeingDeleted.
+        """
+        pool = self._usable_pool(pool_id)
+        allocation.begin_delete(self.world, pool)
+        self.done()
+        return self._pool_doc(pool)
+
+    def disable_auto_scale(self, pool_id: str) -> Doc:
+        """Without effect on the pools that there are: none scales by itself.
+
+        Raises:
+            BatchError: PoolNotFound, PoolBeingDeleted.
+        """
+        return self._pool_doc(self._usable_pool(pool_id))
+
+    def enable_auto_scale(self, pool_id: str) -> Doc:
+        """Refused: automatic scaling is not implemented.
+
+        Raises:
+            BatchError: PoolNotFound, PoolBeingDeleted, NotImplemented.
+        """
+        self._usable_pool(pool_id)
+        not_implemented("automatic scaling")
+
+    def list_node_counts(
+        self, match: Match | None = None, after: str | None = None, limit: int = 1000
+    ) -> Page:
+        """Nodes by state for each pool, in the order of the pools' ids."""
+        world = self.world
+        return page(
+            by_id(world.pools.values(), lambda pool: pool.id, after),
+            lambda pool: node_counts(pool, world.pool_nodes[pool.key].values()),
+            match,
+            limit,
+            name=lambda doc: str(doc["poolId"]),
+        )
+
+    def _pool(self, pool_id: str) -> Pool:
+        pool = self.world.pool_ids.get(pool_id.lower())
+        if pool is None:
+            raise BatchError("PoolNotFound")
+        return pool
+
+    def _usable_pool(self, pool_id: str) -> Pool:
+        pool = self._pool(pool_id)
+        if pool.state == "deleting":
+            raise BatchError("PoolBeingDeleted")
+        return pool
+
+    def _pool_doc(self, pool: Pool) -> Doc:
+        return rules.pool_document(pool, self.world.base, allocation.current(self.world, pool))
+
+    # Nodes
+
+    def get_node(self, pool_id: str, node_id: str) -> Doc:
+        """A node.
+
+        Raises:
+            BatchError: PoolNotFound, NodeNotFound.
+        """
+        pool = self._pool(pool_id)
+        return self._node_doc(self._node(pool, node_id))
+
+    def list_nodes(
+        self,
+        pool_id: str,
+        match: Match | None = None,
+        after: str | None = None,
+        limit: int = 1000,
+        hints: Mapping[str, str] | None = None,
+    ) -> Page:
+        """A pool's nodes that match, in the order of their ids, and the id to go on after.
+
+        Raises:
+            BatchError: PoolNotFound.
+        """
+        pool = self._pool(pool_id)
+        state = (hints or {}).get("state")
+        nodes = [node for node in self.world.pool_nodes[pool.key].values() if state in {None, node.state}]
+        return page(by_id(nodes, lambda node: node.id, after), self._node_doc, match, limit)
+
+    def node_directory(self, pool_id: str, node_id: str) -> Path:
+        """The folder that stands for `AZ_BATCH_NODE_ROOT_DIR` of a node.
+
+        Raises:
+            BatchError: PoolNotFound, NodeNotFound, NodeBeingCreated, NodeBeingStarted.
+        """
+        node = self._node(self._pool(pool_id), node_id)
+        code = _UNREACHABLE.get(node.state)
+        if code is not None:
+            raise BatchError(code)
+        return self.world.place(node).root
+
+    def _node(self, pool: Pool, node_id: str) -> Node:
+        wanted = node_id.lower()
+        for node in self.world.pool_nodes[pool.key].values():
+            if node.id == wanted:
+                return node
+        raise BatchError("NodeNotFound")
+
+    def _node_doc(self, node: Node) -> Doc:
+        world = self.world
+        slots = [execution.slots for execution in world.on_node[node.key] if execution.kind == "task"]
+        version = world.settings.vm_agent_version
+        return node_document(node, world.pools[node.pool], world.base, version, (len(slots), sum(slots)))

@@ -1,0 +1,74 @@
+"""A job's ready tasks in the order of creation, a window of them in memory."""
+
+from __future__ import annotations
+
+from bisect import insort
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from azbatch_core.local.store.tasks import ReadyTask, TaskTable
+
+__all__ = ["ReadyQueue"]
+
+_WINDOW = 256
+
+
+class ReadyQueue:
+    """Ready tasks up to a horizon are held here, those beyond it only in the table.
+
+    So a job may hold a million tasks, and taking the next one still costs no query. A task that becomes
+    ready again (a retry, a met dependency) is offered: up to the horizon it is held, beyond it the table has
+    it in its turn.
+    """
+
+    def __init__(self, job: int) -> None:
+        self._job = job
+        self._rows: dict[int, ReadyTask] = {}
+        self._order: list[int] = []
+        self._horizon = 0
+        self._limit = 0
+
+    def offer(self, row: ReadyTask) -> None:
+        """A task is ready."""
+        if row.seq <= self._horizon and row.slots <= self._limit:
+            if row.seq not in self._rows:
+                insort(self._order, row.seq)
+            self._rows[row.seq] = row
+
+    def drop(self, seq: int) -> None:
+        """A task is not ready any more."""
+        self._rows.pop(seq, None)
+
+    def reset(self) -> None:
+        """Start anew from the table."""
+        self._rows.clear()
+        self._order.clear()
+        self._horizon = 0
+
+    def walk(self, table: TaskTable, limit: int) -> Iterator[ReadyTask]:
+        """Ready tasks that need at most `limit` slots (those of a whole node), in order.
+
+        The caller drops those that it starts; the others stay for the next walk. Only when none is left in
+        the window is the next one read.
+        """
+        if limit != self._limit:
+            self.reset()
+            self._limit = limit
+        while True:
+            self._order = [seq for seq in self._order if seq in self._rows]
+            for seq in tuple(self._order):
+                row = self._rows.get(seq)
+                if row is not None:
+                    yield row
+            if self._rows or not self._read(table):
+                return
+
+    def _read(self, table: TaskTable) -> bool:
+        rows = table.ready(self._job, self._horizon, _WINDOW, self._limit)
+        self._rows = {row.seq: row for row in rows}
+        self._order = list(self._rows)
+        if rows:
+            self._horizon = rows[-1].seq
+        return bool(rows)

@@ -1,0 +1,313 @@
+"""The façade's calls on tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import orjson
+
+from azbatch_core.local.engine import tasks
+from azbatch_core.local.engine.job_commands import JobCommands
+from azbatch_core.local.engine.paging import page
+from azbatch_core.local.errors import BatchError
+from azbatch_core.local.rules import tasks as rules
+from azbatch_core.local.rules.checks import check_at_least, check_seconds, invalid
+from azbatch_core.local.rules.documents import fill_constraints
+from azbatch_core.local.rules.jobs import refuse_unless_live
+from azbatch_core.local.rules.times import etag, moment
+from azbatch_core.local.store.tasks import NewTask
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from azbatch_core.local.engine.paging import Match, Page
+    from azbatch_core.local.rules.tasks import Needs
+    from azbatch_core.local.store.records import Doc, Job
+    from azbatch_core.local.store.tasks import Task
+
+__all__ = ["TaskCommands"]
+
+_TASKS_MOST = 100
+_UNREADABLE = "The files of the specified task cannot be accessed as the task "
+
+
+class TaskCommands(JobCommands):
+    """Tasks."""
+
+    def create_task(self, job_id: str, body: Doc) -> Doc:
+        """Add a task.
+
+        Raises:
+            BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted, TaskExists,
+                TaskIdSameAs…, TaskDependenc…, InvalidPropertyValue, NotImplemented (multi-instance tasks).
+        """
+        job = self._live_job(job_id)
+        rules.check_new(job, body)
+        if self.world.store.tasks.existing(job.key, [body["id"]]):
+            raise BatchError("TaskExists")
+        self._insert(job, [body])
+        self.done()
+        return self.get_task(job_id, body["id"])
+
+    def add_tasks(self, job_id: str, bodies: Sequence[Doc]) -> list[Doc]:
+        """Add up to 100 tasks; the members of the answer, in the order given.
+
+        Each task goes in or is refused by itself (SDK BatchTaskGroup.task_values for the limit).
+
+        Raises:
+            BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted, InvalidPropertyValue
+                (too many).
+        """
+        job = self._live_job(job_id)
+        if len(bodies) > _TASKS_MOST:
+            invalid("value", len(bodies), f"At most {_TASKS_MOST} tasks can be added in one call.")
+        taken = self.world.store.tasks.existing(job.key, [str(body.get("id")) for body in bodies])
+        results: list[Doc] = []
+        good: list[Doc] = []
+        places: list[int] = []
+        for body in bodies:
+            refusal = _refusal(job, body, taken)
+            if refusal is not None:
+                results.append(rules.add_refusal(str(body.get("id")), refusal))
+                continue
+            taken.add(body["id"].lower())
+            places.append(len(results))
+            good.append(body)
+            results.append({})
+        for place, body, modified in zip(places, good, self._insert(job, good), strict=True):
+            results[place] = rules.add_result(
+                job, self.world.base, body["id"], moment(modified), etag(modified)
+            )
+        self.done()
+        return results
+
+    def _insert(self, job: Job, bodies: Sequence[Doc]) -> list[int]:
+        """Add tasks that have been checked; when each was written."""
+        world = self.world
+        counts = world.counts[job.key]
+        rows: list[NewTask] = []
+        waiting: list[tuple[str, Needs]] = []
+        for body in bodies:
+            spec = rules.fill(job, body)
+            unmet = 0
+            if "dependsOn" in spec:
+                needs, unmet = self._unmet(job, rules.needs_of(spec))
+                waiting.append((body["id"], needs))
+            slots = spec["requiredSlots"]
+            number = rules.number_of(body["id"])
+            rows.append(NewTask(job.key, body["id"], number, unmet, slots, world.stamp(), orjson.dumps(spec)))
+            counts.add("active", 1, slots)
+            counts.ready += not unmet
+        world.store.tasks.insert(rows)
+        for task_id, needs in waiting:
+            seq = world.store.tasks.seq_of(job.key, task_id)
+            world.store.dependencies.add(job.key, seq, needs.ids, needs.ranges)
+        pool = world.pool_ids.get(job.pool_id.lower())
+        if pool is not None:
+            world.due_pools[pool.key] = None
+        return [row.modified for row in rows]
+
+    def _unmet(self, job: Job, needs: Needs) -> tuple[Needs, int]:
+        """What is not satisfied yet, and how many tasks that is."""
+        table = self.world.store.tasks
+        met = table.satisfied(job.key, needs.ids)
+        ids = [task_id for task_id in needs.ids if task_id.lower() not in met]
+        expected = sum(last - first + 1 for first, last in needs.ranges)
+        there = sum(table.numbered(job.key, first, last) for first, last in needs.ranges)
+        return rules.Needs(ids, needs.ranges), len(ids) + expected - there
+
+    def get_task(self, job_id: str, task_id: str) -> Doc:
+        """A task.
+
+        Raises:
+            BatchError: JobNotFound, TaskNotFound.
+        """
+        job = self.find_job(job_id)
+        return rules.task_document(self._task(job, task_id), job, self.world.base)
+
+    def list_tasks(
+        self,
+        job_id: str,
+        match: Match | None = None,
+        after: str | None = None,
+        limit: int = 1000,
+        hints: Mapping[str, str] | None = None,
+    ) -> Page:
+        """A job's tasks that match, in the order of their ids after the id `after`, and the id to go on after.
+
+        `match` is asked about id, times, states and `executionInfo` only, which is all that a `$filter` may
+        name; whole documents are built for the page alone. `hints` (`{"state": …}`) narrows in SQL.
+
+        Raises:
+            BatchError: JobNotFound.
+        """
+        job = self.find_job(job_id)
+        rows = self.world.store.tasks.scan(job.key, after, state=(hints or {}).get("state"))
+        base = self.world.base
+        return page(
+            rows,
+            lambda task: rules.task_document(task, job, base),
+            match,
+            limit,
+            seen=rules.task_state_document,
+        )
+
+    def replace_task(self, job_id: str, task_id: str, body: Doc) -> Doc:
+        """Replace a task's constraints (PUT); what the body omits goes back to its default.
+
+        Raises:
+            BatchError: JobNotFound, TaskNotFound, TaskCompleted, JobBeingDeleted, InvalidPropertyValue.
+        """
+        job, task = self._changeable(job_id, task_id)
+        constraints = body.get("constraints") or {}
+        check_at_least(constraints, "maxTaskRetryCount", -1, "constraints.")
+        check_seconds(constraints, "maxWallClockTime")
+        check_seconds(constraints, "retentionTime")
+        if task.state == "completed":
+            raise BatchError("TaskCompleted")
+        spec = orjson.loads(task.spec)
+        spec["constraints"] = fill_constraints(constraints, job.spec["constraints"]["maxTaskRetryCount"])
+        world = self.world
+        execution = world.live.get(task.seq)
+        if execution is not None:
+            execution.spec["constraints"] = spec["constraints"]
+        world.store.tasks.write(task.seq, world.stamp(), orjson.dumps(spec))
+        self._forget_ready(job, task)
+        self.done()
+        return self.get_task(job_id, task_id)
+
+    def _forget_ready(self, job: Job, task: Task) -> None:
+        # The window holds the old spec.
+        self.world.queues[job.key].drop(task.seq)
+        tasks.make_ready(self.world, job, task.seq)
+
+    def terminate_task(self, job_id: str, task_id: str) -> Doc:
+        """End a task; one that runs is completed as soon as its processes are gone.
+
+        Raises:
+            BatchError: JobNotFound, TaskNotFound, TaskCompleted, JobBeingDeleted.
+        """
+        job, task = self._changeable(job_id, task_id)
+        if task.state == "completed":
+            raise BatchError("TaskCompleted")
+        world = self.world
+        execution = world.live.get(task.seq)
+        if execution is None:
+            tasks.end_active(world, job, task.seq, task.slots, ready=not task.waiting)
+        else:
+            world.store.tasks.write(task.seq, world.stamp())
+            world.stop(execution, "terminate")
+        self.done()
+        return self.get_task(job_id, task_id)
+
+    def reactivate_task(self, job_id: str, task_id: str) -> Doc:
+        """Make a failed task active again, its retries counted from 0 (SDK reactivate_task).
+
+        Raises:
+            BatchError: JobNotFound, TaskNotFound, TaskNotCompleted, TaskSucceeded, JobCompleted,
+                JobBeingTerminated, JobBeingDeleted.
+        """
+        job = self._live_job(job_id)
+        task = self._task(job, task_id)
+        if task.state != "completed":
+            raise BatchError("TaskNotCompleted")
+        if task.failure is None:
+            raise BatchError("TaskSucceeded")
+        world = self.world
+        world.store.tasks.reactivate(task.seq, world.stamp())
+        counts = world.counts[job.key]
+        counts.move("failed", "active", task.slots)
+        if not task.waiting:
+            counts.ready += 1
+            tasks.make_ready(world, job, task.seq)
+        self.done()
+        return self.get_task(job_id, task_id)
+
+    def delete_task(self, job_id: str, task_id: str) -> None:
+        """Delete a task and its files; on return it is gone, and what ran of it is being killed.
+
+        Raises:
+            BatchError: JobNotFound, TaskNotFound, JobBeingDeleted.
+        """
+        job, task = self._changeable(job_id, task_id)
+        world = self.world
+        execution = world.live.get(task.seq)
+        node = world.nodes.get(task.node) if task.node is not None else None
+        if execution is not None:
+            world.counts[job.key].add("running", -1, -task.slots)
+            # A new task of the same id waits until this one's processes are gone.
+            world.dying[job.key, task.id.lower()] = task.seq
+            world.stop(execution, "delete")
+        else:
+            self._uncount(job, task)
+            if node is not None:
+                world.runtime.clear_task(world.place(node), job.id, task.id)
+        number = rules.number_of(task.id)
+        if task.satisfied and number is not None:
+            world.store.dependencies.unmeet(job.key, number)
+        world.store.tasks.delete([task.seq])
+        world.store.dependencies.forget([task.seq])
+        world.due_jobs[job.key] = None
+        self.done()
+
+    def _uncount(self, job: Job, task: Task) -> None:
+        counts = self.world.counts[job.key]
+        kind = "active"
+        if task.state == "completed":
+            kind = "succeeded" if task.failure is None else "failed"
+        elif not task.waiting:
+            counts.ready -= 1
+            self.world.queues[job.key].drop(task.seq)
+        counts.add(kind, -1, -task.slots)
+
+    def list_subtasks(self, job_id: str, task_id: str) -> list[Doc]:
+        """The subtasks of a task: none, since no task is a multi-instance task.
+
+        Raises:
+            BatchError: JobNotFound, TaskNotFound.
+        """
+        self._task(self.find_job(job_id), task_id)
+        return []
+
+    def task_directory(self, job_id: str, task_id: str) -> Path:
+        """The folder of a task's files.
+
+        Raises:
+            BatchError: JobNotFound, TaskNotFound, OperationInvalidForCurrentState (it has not run),
+                TaskFilesUnavailable (its node is gone), TaskFilesCleanedup (its retention is over).
+        """
+        job = self.find_job(job_id)
+        task = self._task(job, task_id)
+        if not task.placed or task.node is None:
+            state = "moved to completed state without running"
+            if task.state != "completed":
+                state = f"state is still {task.state}"
+            raise BatchError("OperationInvalidForCurrentState", Reason=_UNREADABLE + state)
+        if task.cleaned:
+            raise BatchError("TaskFilesCleanedup")
+        node = self.world.nodes.get(task.node)
+        if node is None:
+            raise BatchError("TaskFilesUnavailable")
+        return self.world.runtime.task_directory(self.world.place(node), job.id, task.id)
+
+    def _task(self, job: Job, task_id: str) -> Task:
+        task = self.world.store.tasks.find(job.key, task_id)
+        if task is None:
+            raise BatchError("TaskNotFound")
+        return task
+
+    def _changeable(self, job_id: str, task_id: str) -> tuple[Job, Task]:
+        job = self.find_job(job_id)
+        if job.state == "deleting":
+            refuse_unless_live(job)
+        return job, self._task(job, task_id)
+
+
+def _refusal(job: Job, body: Doc, taken: set[str]) -> BatchError | None:
+    """Why a task of a collection is not added; `taken` are ids in lower case."""
+    try:
+        rules.check_new(job, body)
+    except BatchError as error:
+        return error
+    return BatchError("TaskExists") if body["id"].lower() in taken else None

@@ -1,0 +1,78 @@
+"""Checks that several resources share. Each raises the service's own error."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from azbatch_core.local.errors import BatchError
+from azbatch_core.local.rules.times import seconds_of
+
+if TYPE_CHECKING:
+    from azbatch_core.local.store.records import Doc
+
+__all__ = [
+    "check_at_least",
+    "check_id",
+    "check_metadata",
+    "check_packages",
+    "check_seconds",
+    "invalid",
+    "not_implemented",
+]
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def invalid(name: str, value: object, reason: str) -> NoReturn:
+    """Refuse a property of the body."""
+    raise BatchError("InvalidPropertyValue", PropertyName=name, PropertyValue=value, Reason=reason)
+
+
+def not_implemented(what: str) -> NoReturn:
+    """Refuse what this service does not do, in the service's own words."""
+    raise BatchError("NotImplemented", Reason=f"The local service does not implement {what}.")
+
+
+def check_id(value: Any, name: str = "id") -> None:
+    """Ids are 1 to 64 letters, digits, hyphens and underscores (SDK BatchPoolCreateOptions.id and its like)."""
+    if not isinstance(value, str) or not _ID.fullmatch(value):
+        invalid(name, value, "An id is 1 to 64 letters, digits, hyphens and underscores.")
+
+
+def check_metadata(body: Doc) -> None:
+    """Metadata keys are not empty."""
+    for item in body.get("metadata") or ():
+        if not item.get("name"):
+            raise BatchError("EmptyMetadataKey")
+
+
+def check_packages(body: Doc) -> None:
+    """No application package can exist: packages come through the management plane, which the service lacks."""
+    references = body.get("applicationPackageReferences")
+    if references:
+        missing = {
+            str(item.get("applicationId")): "The specified application package does not exist."
+            for item in references
+        }
+        raise BatchError("InvalidApplicationPackageReferences", **missing)
+
+
+def check_at_least(body: Doc, name: str, least: int, path: str = "") -> None:
+    """A number that must not be below `least`."""
+    value = body.get(name)
+    if value is not None and value < least:
+        invalid(path + name, value, f"The value cannot be less than {least}.")
+
+
+def check_seconds(body: Doc, name: str, *, least: float = 0.0, most: float | None = None) -> None:
+    """A duration within bounds, given in seconds."""
+    value = body.get(name)
+    if value is None:
+        return
+    try:
+        seconds = seconds_of(value)
+    except ValueError:
+        invalid(name, value, "The value is not an ISO 8601 duration.")
+    if seconds < least or (most is not None and seconds > most):
+        invalid(name, value, "The duration is outside the permitted range.")

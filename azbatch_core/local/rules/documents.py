@@ -1,0 +1,100 @@
+"""What every document shares: defaults that the service fills in, its casing, and secrets that it never returns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from azbatch_core.local.rules.times import UNLIMITED, etag, moment
+
+if TYPE_CHECKING:
+    from azbatch_core.local.store.records import Doc
+
+__all__ = [
+    "USER_ERROR",
+    "default_identity",
+    "failure",
+    "fill_constraints",
+    "fill_outputs",
+    "is_ended",
+    "put_transitions",
+    "put_written",
+    "without_secrets",
+]
+
+USER_ERROR = "UserError"
+
+_SECRETS = frozenset({"password", "accountKey", "sasKey"})
+_CONDITIONS = {
+    "tasksuccess": "TaskSuccess",
+    "taskfailure": "TaskFailure",
+    "taskcompletion": "TaskCompletion",
+}
+
+
+def default_identity() -> Doc:
+    """The user that tasks without `userIdentity` are echoed with."""
+    return {"autoUser": {"scope": "pool", "elevationLevel": "nonadmin"}}
+
+
+def fill_constraints(given: Doc | None, retries: int = 0) -> Doc:
+    """Task constraints as echoed."""
+    given = given or {}
+    count = given.get("maxTaskRetryCount")
+    return {
+        "maxWallClockTime": given.get("maxWallClockTime") or UNLIMITED,
+        "retentionTime": given.get("retentionTime") or "P7D",
+        "maxTaskRetryCount": retries if count is None else count,
+    }
+
+
+def fill_outputs(files: list[Doc]) -> list[Doc]:
+    """`outputFiles` in the casing of real answers (`TaskSuccess`)."""
+    filled = []
+    for item in files:
+        options = item.get("uploadOptions")
+        if options and "uploadCondition" in options:
+            condition = _CONDITIONS.get(str(options["uploadCondition"]).lower(), options["uploadCondition"])
+            filled.append({**item, "uploadOptions": {**options, "uploadCondition": condition}})
+        else:
+            filled.append(item)
+    return filled
+
+
+def put_written(doc: Doc, created: int, modified: int) -> None:
+    """Add when a resource was made and last written by a user."""
+    doc["eTag"] = etag(modified)
+    doc["lastModified"] = moment(modified)
+    doc["creationTime"] = moment(created)
+
+
+def put_transitions(
+    doc: Doc, state: str, since: int, previous: str | None, previous_since: int | None
+) -> None:
+    """Add a state with its predecessor."""
+    doc["state"] = state
+    doc["stateTransitionTime"] = moment(since)
+    if previous is not None and previous_since is not None:
+        doc["previousState"] = previous
+        doc["previousStateTransitionTime"] = moment(previous_since)
+
+
+def failure(code: str, message: str, category: str = USER_ERROR, **details: str) -> Doc:
+    """A `failureInfo` or `schedulingError`."""
+    info: Doc = {"category": category, "code": code, "message": message}
+    if details:
+        info["details"] = [{"name": name, "value": value} for name, value in details.items()]
+    return info
+
+
+def is_ended(info: Doc | None) -> bool:
+    """Whether a failure is a stop by the service or a user, not the task's own."""
+    return info is not None and info.get("code") == "TaskEnded"
+
+
+def without_secrets(value: Any) -> Any:
+    """A copy without the values that the service takes and never returns."""
+    if isinstance(value, dict):
+        return {key: without_secrets(item) for key, item in value.items() if key not in _SECRETS}
+    if isinstance(value, list):
+        return [without_secrets(item) for item in value]
+    return value

@@ -1,0 +1,116 @@
+"""Nodes: their ids, addresses and documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from azbatch_core.local.rules.documents import without_secrets
+from azbatch_core.local.rules.times import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from azbatch_core.local.store.records import Doc, Node, Pool
+
+__all__ = ["COMING", "USABLE", "address_of", "node_counts", "node_document", "node_id", "with_recent"]
+
+USABLE = frozenset({"idle", "running"})
+"""States in which a node takes tasks."""
+
+COMING = frozenset({"creating", "starting", "waitingforstarttask", "rebooting", "reimaging"})
+"""States that end in a usable node if all goes well."""
+
+RECENT_MOST = 10
+
+_COUNTS = (
+    "creating",
+    "deallocated",
+    "deallocating",
+    "idle",
+    "leavingPool",
+    "offline",
+    "preempted",
+    "rebooting",
+    "reimaging",
+    "running",
+    "startTaskFailed",
+    "starting",
+    "unknown",
+    "unusable",
+    "upgradingOS",
+    "waitingForStartTask",
+)
+_COUNT_OF = {name.lower(): name for name in _COUNTS}
+_PER_NET = 254
+_NETS = 256
+
+
+def node_id(digest: str, *, dedicated: bool) -> str:
+    """The id of a node; `digest` is 64 hexadecimal digits."""
+    return f"tvmps_{digest}_{'d' if dedicated else 'p'}"
+
+
+def address_of(number: int) -> str:
+    """The `number`th loopback address that is a node's own: 127.1.0.1 upwards, no .0 and no .255."""
+    net, host = divmod(number, _PER_NET)
+    high, low = divmod(net, _NETS)
+    return f"127.{1 + high % _PER_NET}.{low}.{host + 1}"
+
+
+def with_recent(recent: list[Doc], entry: Doc) -> list[Doc]:
+    """`recentTasks`, oldest first, with a task that began or ended."""
+    kept = [item for item in recent if (item["taskId"], item["jobId"]) != (entry["taskId"], entry["jobId"])]
+    return [*kept, entry][-RECENT_MOST:]
+
+
+def node_document(node: Node, pool: Pool, base: str, version: str, running: tuple[int, int]) -> Doc:
+    """A node as GET shows it; `running` counts its tasks and the slots they take."""
+    spec = pool.spec
+    vm = spec.get("virtualMachineConfiguration") or {}
+    image = vm.get("imageReference") or {}
+    doc: Doc = {
+        "id": node.id,
+        "url": f"{base}/pools/{pool.id}/nodes/{node.id}",
+        "state": node.state,
+        "schedulingState": node.scheduling,
+        "stateTransitionTime": moment(node.since),
+        "allocationTime": moment(node.allocated),
+        "ipAddress": node.address,
+        "affinityId": f"TVM:{node.id}",
+        "vmSize": spec["vmSize"],
+        "totalTasksRun": node.tasks_run,
+        "totalTasksSucceeded": node.tasks_succeeded,
+        "runningTasksCount": running[0],
+        "runningTaskSlotsCount": running[1],
+        "isDedicated": node.dedicated,
+        "endpointConfiguration": {"inboundEndpoints": []},
+        "virtualMachineInfo": {
+            "imageReference": {**image, "exactVersion": image.get("version", "latest")},
+        },
+    }
+    if node.booted is not None:
+        doc["lastBootTime"] = moment(node.booted)
+        doc["nodeAgentInfo"] = {"version": version, "lastUpdateTime": moment(node.booted)}
+        if spec.get("startTask"):
+            doc["startTask"] = without_secrets(spec["startTask"])
+        if node.start is not None:
+            doc["startTaskInfo"] = node.start
+    if node.recent:
+        doc["recentTasks"] = [
+            {"taskUrl": f"{base}/jobs/{item['jobId']}/tasks/{item['taskId']}", **item} for item in node.recent
+        ]
+    if node.errors:
+        doc["errors"] = node.errors
+    return doc
+
+
+def node_counts(pool: Pool, nodes: Iterable[Node]) -> Doc:
+    """A pool's entry in the list of node counts."""
+    kinds = {True: dict.fromkeys(_COUNTS, 0), False: dict.fromkeys(_COUNTS, 0)}
+    for node in nodes:
+        kinds[node.dedicated][_COUNT_OF[node.state]] += 1
+    return {
+        "poolId": pool.id,
+        "dedicated": {**kinds[True], "total": sum(kinds[True].values())},
+        "lowPriority": {**kinds[False], "total": sum(kinds[False].values())},
+    }

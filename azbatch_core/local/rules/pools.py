@@ -1,0 +1,197 @@
+"""Pools: what is refused, what is filled in, what is shown."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from azbatch_core.local.rules.checks import (
+    check_at_least,
+    check_id,
+    check_metadata,
+    check_packages,
+    check_seconds,
+    invalid,
+    not_implemented,
+)
+from azbatch_core.local.rules.documents import default_identity, put_written, without_secrets
+from azbatch_core.local.rules.times import moment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from azbatch_core.local.store.records import Doc, Pool
+
+    Change = Callable[[Doc, Doc], Doc]
+
+__all__ = [
+    "check_new",
+    "check_resize",
+    "fill",
+    "fill_start_task",
+    "patched",
+    "pool_document",
+    "replaced",
+    "resize_error",
+]
+
+_SLOTS_MOST = 256
+_RESIZE_LEAST = 300.0
+_VM_SIZE = re.compile(r"(standard|basic)_[a-z0-9_\-]+", re.IGNORECASE)
+_FILL_TYPES = {"spread": "Spread", "pack": "Pack"}
+# Real answers spell these enumerations their own way.
+_CACHING = {"none": "None", "readonly": "ReadOnly", "readwrite": "ReadWrite"}
+_PLACEMENT = {"regional": "Regional", "zonal": "Zonal"}
+_PATCHABLE = (
+    "displayName",
+    "vmSize",
+    "enableInterNodeCommunication",
+    "startTask",
+    "applicationPackageReferences",
+    "metadata",
+    "virtualMachineConfiguration",
+    "taskSlotsPerNode",
+    "taskSchedulingPolicy",
+    "networkConfiguration",
+    "userAccounts",
+    "mountConfiguration",
+    "upgradePolicy",
+)
+
+
+def check_new(body: Doc) -> None:
+    """Refuse a pool, or the pool of an auto pool, that the service would refuse."""
+    if "id" in body:
+        check_id(body["id"])
+    if body.get("enableAutoScale"):
+        not_implemented("automatic scaling")
+    if body.get("autoScaleFormula") or body.get("autoScaleEvaluationInterval"):
+        invalid(
+            "autoScaleFormula", body.get("autoScaleFormula"), "The pool does not have enableAutoScale set."
+        )
+    check_fields(body)
+    check_resize(body)
+
+
+def check_fields(body: Doc) -> None:
+    """Refuse wrong values in what both creation and PATCH may set."""
+    size = body.get("vmSize")
+    if size is not None and not _VM_SIZE.fullmatch(size):
+        invalid(
+            "vmSize", size, "The value provided for one of the properties in the request body is invalid."
+        )
+    slots = body.get("taskSlotsPerNode")
+    if slots is not None and not 1 <= slots <= _SLOTS_MOST:
+        invalid("taskSlotsPerNode", slots, f"The value must be between 1 and {_SLOTS_MOST}.")
+    check_metadata(body)
+    check_packages(body)
+    start = body.get("startTask")
+    if start:
+        check_at_least(start, "maxTaskRetryCount", -1, "startTask.")
+
+
+def check_resize(body: Doc) -> None:
+    """Refuse wrong targets and a resize timeout under five minutes."""
+    check_at_least(body, "targetDedicatedNodes", 0)
+    check_at_least(body, "targetLowPriorityNodes", 0)
+    check_seconds(body, "resizeTimeout", least=_RESIZE_LEAST)
+
+
+def fill_start_task(given: Doc) -> Doc:
+    """A start task as echoed."""
+    return {
+        **given,
+        "maxTaskRetryCount": given.get("maxTaskRetryCount") or 0,
+        "userIdentity": given.get("userIdentity") or default_identity(),
+        "waitForSuccess": given.get("waitForSuccess", True),
+    }
+
+
+def _fill_vm(given: Doc) -> Doc:
+    vm = dict(given)
+    image = vm.get("imageReference")
+    if image and "virtualMachineImageId" not in image:
+        vm["imageReference"] = {**image, "version": image.get("version") or "latest"}
+    disk = vm.get("osDisk")
+    if disk:
+        vm["osDisk"] = {"ephemeralOSDiskSettings": {}, **disk}
+        if "caching" in disk:
+            vm["osDisk"]["caching"] = _CACHING.get(str(disk["caching"]).lower(), disk["caching"])
+    placement = vm.get("nodePlacementConfiguration")
+    if placement and "policy" in placement:
+        policy = _PLACEMENT.get(str(placement["policy"]).lower(), placement["policy"])
+        vm["nodePlacementConfiguration"] = {**placement, "policy": policy}
+    return vm
+
+
+def _fill_policy(given: Doc | None) -> Doc:
+    policy = dict(given or {})
+    policy["nodeFillType"] = _FILL_TYPES.get(str(policy.get("nodeFillType") or "spread").lower(), "Spread")
+    return policy
+
+
+def fill(body: Doc) -> Doc:
+    """The user's part of a pool as echoed; targets and resize timeout are kept apart from it."""
+    spec = {
+        key: value
+        for key, value in body.items()
+        if value is not None and key not in {"targetDedicatedNodes", "targetLowPriorityNodes"}
+    }
+    spec["resizeTimeout"] = body.get("resizeTimeout") or "PT15M"
+    spec["enableAutoScale"] = False
+    spec["enableInterNodeCommunication"] = bool(body.get("enableInterNodeCommunication"))
+    spec["taskSlotsPerNode"] = body.get("taskSlotsPerNode") or 1
+    spec["taskSchedulingPolicy"] = _fill_policy(body.get("taskSchedulingPolicy"))
+    spec["vmSize"] = str(body.get("vmSize") or "").lower()
+    if spec.get("startTask"):
+        spec["startTask"] = fill_start_task(spec["startTask"])
+    if spec.get("virtualMachineConfiguration"):
+        spec["virtualMachineConfiguration"] = _fill_vm(spec["virtualMachineConfiguration"])
+    _drop_empty(spec)
+    return spec
+
+
+def _drop_empty(spec: Doc) -> None:
+    # Lists that were given empty are not echoed (recorded for metadata and package references).
+    for name in ("metadata", "applicationPackageReferences"):
+        if not spec.get(name):
+            spec.pop(name, None)
+
+
+def patched(spec: Doc, body: Doc) -> Doc:
+    """A pool's spec after PATCH: what is given replaces, what is not stays."""
+    given = {key: body[key] for key in _PATCHABLE if body.get(key) is not None}
+    return fill({**spec, **given})
+
+
+def replaced(spec: Doc, body: Doc) -> Doc:
+    """A pool's spec after `updateproperties`: an omitted start task is removed."""
+    kept = {key: value for key, value in spec.items() if key not in {"startTask", "metadata"}}
+    return fill({**kept, "startTask": body.get("startTask"), "metadata": body.get("metadata")})
+
+
+def resize_error(kind: str) -> Doc:
+    """The record of a resize that was stopped short; `kind` is `dedicated` or `low priority`."""
+    return {
+        "code": "ResizeStopped",
+        "message": f"Desired number of {kind} nodes could not be allocated due to a stop resize operation",
+    }
+
+
+def pool_document(pool: Pool, base: str, current: tuple[int, int]) -> Doc:
+    """A pool as GET shows it; `current` counts its dedicated and spot nodes."""
+    doc: Doc = without_secrets(pool.spec)
+    doc["url"] = f"{base}/pools/{pool.id}"
+    put_written(doc, pool.created, pool.modified)
+    doc["state"] = pool.state
+    doc["stateTransitionTime"] = moment(pool.since)
+    doc["allocationState"] = pool.allocation
+    doc["allocationStateTransitionTime"] = moment(pool.allocation_since)
+    if pool.allocation != "steady":
+        doc["resizeTimeout"] = pool.resize_timeout
+    elif pool.resize_errors:
+        doc["resizeErrors"] = pool.resize_errors
+    doc["currentDedicatedNodes"], doc["currentLowPriorityNodes"] = current
+    doc["targetDedicatedNodes"] = pool.dedicated
+    doc["targetLowPriorityNodes"] = pool.spot
+    return doc

@@ -1,0 +1,36 @@
+"""What a local service is told at its start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The fixed facts of one local service.
+
+    Attributes:
+        state_dir: Folder of the database and the nodes' directories.
+        account_name: Name of the Batch account.
+        endpoint: URL of the service, no slash at the end; URLs in documents start with it.
+        boot_time: Seconds from a node's allocation until its start task may run.
+        resize_time: Seconds from a resize request until nodes are allocated.
+        pool_quota: Pools the account may hold ("Batch quotas": 100 by default).
+        job_quota: Jobs that are not completed the account may hold (1,000 before a special request).
+        vm_agent_version: What nodes report as their agent's version.
+    """
+
+    state_dir: Path
+    account_name: str
+    endpoint: str
+    boot_time: float = 0.0
+    resize_time: float = 0.0
+    pool_quota: int = 100
+    job_quota: int = 1000
+    vm_agent_version: str = "1.12.15"

@@ -1,0 +1,115 @@
+"""The connection, the schema, and records by table."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, TypeVar
+
+import orjson
+
+from azbatch_core.local.store.dependencies import DependencyTable
+from azbatch_core.local.store.records import Job, Node, Pool, Preparation
+from azbatch_core.local.store.tasks import TaskTable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from azbatch_core.local.store.records import Record
+
+__all__ = ["Database"]
+
+_R = TypeVar("_R", Pool, Node, Job, Preparation)
+
+_VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE pools (key INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE nodes (key INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE jobs (key INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE preparations (key INTEGER PRIMARY KEY, body BLOB NOT NULL);
+"""
+
+
+class Database:
+    """The service's memory.
+
+    A transaction is open from the first change until `commit`; after it a killed process has lost nothing
+    (WAL with `synchronous=NORMAL`: only a power cut can take the latest commits, never the file's integrity).
+    Records handed to `touch` are written at the next commit, however often they changed.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        """Open or create the file; `None` keeps everything in memory.
+
+        Raises:
+            ValueError: the file was written by another version of the service.
+        """
+        self.connection = sqlite3.connect(path or ":memory:", isolation_level=None, cached_statements=256)
+        run = self.connection.execute
+        run("PRAGMA journal_mode=WAL")
+        run("PRAGMA synchronous=NORMAL")
+        run("PRAGMA temp_store=MEMORY")
+        run("PRAGMA wal_autocheckpoint=2000")
+        self._touched: dict[tuple[str, int], Record] = {}
+        self._open = False
+        found = run("PRAGMA user_version").fetchone()[0]
+        if found not in {0, _VERSION}:
+            raise ValueError(f"{path} holds version {found} of the local service's data, not {_VERSION}")
+        if found == 0:
+            schema = _SCHEMA + TaskTable.SCHEMA + DependencyTable.SCHEMA
+            self.connection.executescript(f"BEGIN;{schema}PRAGMA user_version={_VERSION};COMMIT;")
+        self.tasks = TaskTable(self)
+        self.dependencies = DependencyTable(self)
+
+    def begin(self) -> sqlite3.Connection:
+        """The connection, inside a transaction."""
+        if not self._open:
+            self.connection.execute("BEGIN IMMEDIATE")
+            self._open = True
+        return self.connection
+
+    def touch(self, record: Record) -> None:
+        """Write `record` at the next commit."""
+        self._touched[(record.TABLE, record.key)] = record
+
+    def delete(self, record: Record) -> None:
+        """Forget `record`."""
+        self._touched.pop((record.TABLE, record.key), None)
+        self.begin().execute(f"DELETE FROM {record.TABLE} WHERE key=?", (record.key,))  # noqa: S608 - own constant
+
+    def commit(self) -> None:
+        """On return every change so far survives the process's death."""
+        if self._touched:
+            run = self.begin()
+            for (table, key), record in self._touched.items():
+                run.execute(f"INSERT OR REPLACE INTO {table} VALUES (?,?)", (key, orjson.dumps(record)))  # noqa: S608 - own constant
+            self._touched.clear()
+        if self._open:
+            self.connection.execute("COMMIT")
+            self._open = False
+
+    def load(self, kind: type[_R]) -> list[_R]:
+        """All records of a kind, oldest first."""
+        rows = self.connection.execute(f"SELECT body FROM {kind.TABLE} ORDER BY key")  # noqa: S608 - own constant
+        return [kind(**orjson.loads(body)) for (body,) in rows]
+
+    def next_key(self, table: str) -> int:
+        """A number never given before for this table, even if the row that had the last one is gone."""
+        run = self.begin()
+        run.execute("INSERT INTO meta VALUES (?,1) ON CONFLICT(name) DO UPDATE SET value=value+1", (table,))
+        return int(run.execute("SELECT value FROM meta WHERE name=?", (table,)).fetchone()[0])
+
+    def remembered(self, name: str) -> int:
+        """A number kept by `remember`, 0 if none was."""
+        row = self.connection.execute("SELECT value FROM meta WHERE name=?", (name,)).fetchone()
+        return int(row[0]) if row else 0
+
+    def remember(self, name: str, value: int) -> None:
+        """Keep a number with the next commit."""
+        self.begin().execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (name, value))
+
+    def close(self) -> None:
+        """Commit and close."""
+        self.commit()
+        self.connection.close()

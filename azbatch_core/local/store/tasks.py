@@ -1,0 +1,384 @@
+"""The tasks table: a task's spec as compact JSON, its state in columns beside it.
+
+States are the wire's. `waiting` counts dependencies that are not met yet; a task is ready when it is `active` and
+waits for nothing. `satisfied` is set when tasks that depend on this one may go on, and stays set.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from azbatch_core.local.store.records import Node
+
+__all__ = ["NewTask", "ReadyTask", "Task", "TaskTable"]
+
+_CHUNK = 500
+
+
+class Task(NamedTuple):
+    """A row, in the order of `_COLUMNS`."""
+
+    seq: int
+    job: int
+    id: str
+    state: str
+    waiting: int
+    slots: int
+    satisfied: int
+    created: int
+    modified: int
+    since: int
+    previous: str | None
+    previous_since: int | None
+    retries: int
+    requeues: int
+    retried: int | None
+    requeued: int | None
+    started: int | None
+    ended: int | None
+    exit_code: int | None
+    failure: bytes | None
+    pool_id: str | None
+    node_id: str | None
+    node: int | None
+    placed: int
+    launches: int
+    expires: int | None
+    cleaned: int
+    spec: bytes
+
+    @property
+    def result(self) -> str | None:
+        """`success` or `failure` once completed."""
+        if self.state != "completed":
+            return None
+        return "success" if self.failure is None else "failure"
+
+
+class ReadyTask(NamedTuple):
+    """What scheduling needs of a ready task."""
+
+    seq: int
+    id: str
+    slots: int
+    retries: int
+    requeues: int
+    launches: int
+    spec: bytes
+
+
+class NewTask(NamedTuple):
+    """What an insertion needs."""
+
+    job: int
+    id: str
+    number: int | None
+    waiting: int
+    slots: int
+    modified: int
+    spec: bytes
+
+
+class Home(Protocol):
+    """The database, as its tables see it."""
+
+    connection: sqlite3.Connection
+
+    def begin(self) -> sqlite3.Connection:
+        """The connection, inside a transaction."""
+
+
+_COLUMNS = ",".join(Task._fields)
+_READY = ",".join(ReadyTask._fields)
+
+
+class TaskTable:
+    """All tasks of all jobs."""
+
+    SCHEMA = """
+CREATE TABLE tasks (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  job INTEGER NOT NULL,
+  id TEXT NOT NULL COLLATE NOCASE,
+  number INTEGER,
+  state TEXT NOT NULL DEFAULT 'active',
+  waiting INTEGER NOT NULL DEFAULT 0,
+  slots INTEGER NOT NULL DEFAULT 1,
+  satisfied INTEGER NOT NULL DEFAULT 0,
+  created INTEGER NOT NULL,
+  modified INTEGER NOT NULL,
+  since INTEGER NOT NULL,
+  previous TEXT,
+  previous_since INTEGER,
+  retries INTEGER NOT NULL DEFAULT 0,
+  requeues INTEGER NOT NULL DEFAULT 0,
+  retried INTEGER,
+  requeued INTEGER,
+  started INTEGER,
+  ended INTEGER,
+  exit_code INTEGER,
+  failure BLOB,
+  pool_id TEXT,
+  node_id TEXT,
+  node INTEGER,
+  placed INTEGER NOT NULL DEFAULT 0,
+  launches INTEGER NOT NULL DEFAULT 0,
+  expires INTEGER,
+  cleaned INTEGER NOT NULL DEFAULT 0,
+  spec BLOB NOT NULL
+);
+CREATE UNIQUE INDEX tasks_by_id ON tasks (job, id);
+CREATE INDEX tasks_ready ON tasks (job, seq) WHERE state='active' AND waiting=0;
+CREATE INDEX tasks_by_number ON tasks (job, number) WHERE number IS NOT NULL;
+CREATE INDEX tasks_live ON tasks (state) WHERE state IN ('preparing','running');
+CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
+"""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    # Reading
+
+    def find(self, job: int, task_id: str) -> Task | None:
+        """A task by id, in any case."""
+        row = self._home.connection.execute(
+            f"SELECT {_COLUMNS} FROM tasks WHERE job=? AND id=?",  # noqa: S608 - own constant
+            (job, task_id),
+        ).fetchone()
+        return Task._make(row) if row else None
+
+    def get(self, seq: int) -> Task:
+        """A task that is known to exist."""
+        row = self._home.connection.execute(f"SELECT {_COLUMNS} FROM tasks WHERE seq=?", (seq,)).fetchone()  # noqa: S608 - own constant
+        return Task._make(row)
+
+    def existing(self, job: int, ids: Sequence[str]) -> set[str]:
+        """Which of at most a few hundred ids are taken, in lower case."""
+        marks = ",".join("?" * len(ids))
+        rows = self._home.connection.execute(
+            f"SELECT id FROM tasks WHERE job=? AND id IN ({marks})",  # noqa: S608 - own constant
+            (job, *ids),
+        )
+        return {row[0].lower() for row in rows}
+
+    def scan(self, job: int, after: str | None, *, state: str | None = None) -> Iterator[Task]:
+        """A job's tasks in the order of their ids, those after the id `after`.
+
+        Lazy: stop whenever there is enough.
+        """
+        sql = f"SELECT {_COLUMNS} FROM tasks WHERE job=?"  # noqa: S608 - own constant
+        values: list[Any] = [job]
+        if after is not None:
+            sql += " AND id>?"
+            values.append(after)
+        if state is not None:
+            # The unary plus keeps SQLite on the index of ids: the order matters more than the filter.
+            sql += " AND +state=?"
+            values.append(state)
+        cursor = self._home.connection.execute(sql + " ORDER BY id", values)
+        return map(Task._make, cursor)
+
+    def ready(self, job: int, beyond: int, limit: int, slots: int) -> list[ReadyTask]:
+        """Ready tasks of a job that need at most `slots`, in the order of creation, those after `beyond`."""
+        rows = self._home.connection.execute(
+            f"SELECT {_READY} FROM tasks WHERE job=? AND state='active' AND waiting=0 AND seq>? AND slots<=?"  # noqa: S608 - own constant
+            " ORDER BY seq LIMIT ?",
+            (job, beyond, slots, limit),
+        )
+        return [ReadyTask._make(row) for row in rows]
+
+    def ready_one(self, seq: int) -> ReadyTask | None:
+        """A ready task, None if it is not ready."""
+        row = self._home.connection.execute(
+            f"SELECT {_READY} FROM tasks WHERE seq=? AND state='active' AND waiting=0",  # noqa: S608 - own constant
+            (seq,),
+        ).fetchone()
+        return ReadyTask._make(row) if row else None
+
+    def numbered(self, job: int, start: int, end: int) -> int:
+        """How many tasks with an integer id in the range are satisfied."""
+        row = self._home.connection.execute(
+            "SELECT COUNT(*) FROM tasks WHERE job=? AND number BETWEEN ? AND ? AND satisfied=1",
+            (job, start, end),
+        ).fetchone()
+        return int(row[0])
+
+    def satisfied(self, job: int, ids: Sequence[str]) -> set[str]:
+        """Which of the ids are satisfied, in lower case."""
+        found: set[str] = set()
+        for at in range(0, len(ids), _CHUNK):
+            part = ids[at : at + _CHUNK]
+            marks = ",".join("?" * len(part))
+            rows = self._home.connection.execute(
+                f"SELECT id FROM tasks WHERE job=? AND satisfied=1 AND id IN ({marks})",  # noqa: S608 - own constant
+                (job, *part),
+            )
+            found.update(row[0].lower() for row in rows)
+        return found
+
+    def tally(self) -> list[tuple[int, str, int, int, int, int]]:
+        """(job, state, waits, failed, tasks, slots) for all tasks, counted."""
+        return list(
+            self._home.connection.execute(
+                "SELECT job, state, waiting>0, failure IS NOT NULL, COUNT(*), SUM(slots) FROM tasks"
+                " GROUP BY 1,2,3,4"
+            )
+        )
+
+    def live(self) -> list[Task]:
+        """Tasks that are preparing or running."""
+        rows = self._home.connection.execute(
+            f"SELECT {_COLUMNS} FROM tasks WHERE state IN ('preparing','running')"  # noqa: S608 - own constant
+        )
+        return [Task._make(row) for row in rows]
+
+    def some_of(self, job: int, limit: int) -> list[int]:
+        """Numbers of some tasks of a job: for clearing a job away piece by piece."""
+        rows = self._home.connection.execute("SELECT seq FROM tasks WHERE job=? LIMIT ?", (job, limit))
+        return [row[0] for row in rows]
+
+    def nodes_of(self, job: int) -> set[int]:
+        """Keys of the nodes that hold or held files of a job's tasks."""
+        rows = self._home.connection.execute(
+            "SELECT DISTINCT node FROM tasks WHERE job=? AND node IS NOT NULL", (job,)
+        )
+        return {row[0] for row in rows}
+
+    def last_modified(self) -> int:
+        """The latest write of a user's, 0 if there is none."""
+        row = self._home.connection.execute("SELECT MAX(modified) FROM tasks").fetchone()
+        return int(row[0] or 0)
+
+    def next_expiry(self) -> int | None:
+        """When the next task directory is due for removal."""
+        row = self._home.connection.execute(
+            "SELECT MIN(expires) FROM tasks WHERE expires IS NOT NULL"
+        ).fetchone()
+        return None if row[0] is None else int(row[0])
+
+    def expired(self, now: int, limit: int) -> list[Task]:
+        """Tasks whose directories are due."""
+        rows = self._home.connection.execute(
+            f"SELECT {_COLUMNS} FROM tasks WHERE expires IS NOT NULL AND expires<=? ORDER BY expires LIMIT ?",  # noqa: S608 - own constant
+            (now, limit),
+        )
+        return [Task._make(row) for row in rows]
+
+    def retained_on(self, node: int) -> bool:
+        """Whether a node still holds the directory of a completed task."""
+        row = self._home.connection.execute(
+            "SELECT 1 FROM tasks WHERE expires IS NOT NULL AND node=? LIMIT 1", (node,)
+        ).fetchone()
+        return row is not None
+
+    # Writing
+
+    def insert(self, rows: Iterable[NewTask]) -> None:
+        """Add tasks that are known to be new."""
+        self._home.begin().executemany(
+            "INSERT INTO tasks (job,id,number,waiting,slots,created,modified,since,spec)"
+            " VALUES (?1,?2,?3,?4,?5,?6,?6,?6,?7)",
+            rows,
+        )
+
+    def is_satisfied(self, seq: int) -> bool:
+        """Whether tasks that depend on this one were let go before."""
+        row = self._home.connection.execute("SELECT satisfied FROM tasks WHERE seq=?", (seq,)).fetchone()
+        return bool(row[0])
+
+    def seq_of(self, job: int, task_id: str) -> int:
+        """The number of a task that is known to exist."""
+        row = self._home.connection.execute(
+            "SELECT seq FROM tasks WHERE job=? AND id=?", (job, task_id)
+        ).fetchone()
+        return int(row[0])
+
+    def place(self, seq: int, state: str, now: int, node: Node, started: int | None) -> None:
+        """Active to preparing or running, on a node."""
+        self._home.begin().execute(
+            "UPDATE tasks SET previous=state, previous_since=since, state=?, since=?, pool_id=?, node_id=?,"
+            " node=?, placed=1, started=?, ended=NULL, exit_code=NULL, failure=NULL, expires=NULL, cleaned=0,"
+            " launches=launches+(?1='running') WHERE seq=?",
+            (state, now, node.pool_id, node.id, node.key, started, seq),
+        )
+
+    def run(self, seq: int, now: int, started: int) -> None:
+        """Preparing to running."""
+        self._home.begin().execute(
+            "UPDATE tasks SET previous=state, previous_since=since, state='running', since=?, started=?,"
+            " launches=launches+1 WHERE seq=?",
+            (now, started, seq),
+        )
+
+    def back(self, seq: int, now: int) -> None:
+        """To active because its node is gone or its service died: no count moves."""
+        self._home.begin().execute(
+            "UPDATE tasks SET previous=state, previous_since=since, state='active', since=?, started=NULL,"
+            " placed=0 WHERE seq=?",
+            (now, seq),
+        )
+
+    def retry(self, seq: int, now: int) -> None:
+        """To active for another try."""
+        self._home.begin().execute(
+            "UPDATE tasks SET previous=state, previous_since=since, state='active', since=?, started=NULL,"
+            " placed=0, retries=retries+1, retried=?1 WHERE seq=?",
+            (now, seq),
+        )
+
+    def requeue(self, seq: int, now: int) -> None:
+        """To active because a user shrank the pool or disabled the job."""
+        self._home.begin().execute(
+            "UPDATE tasks SET previous=state, previous_since=since, state='active', since=?, started=NULL,"
+            " placed=0, requeues=requeues+1, requeued=?1 WHERE seq=?",
+            (now, seq),
+        )
+
+    def complete(
+        self,
+        seq: int,
+        now: int,
+        *,
+        started: int | None,
+        ended: int,
+        exit_code: int | None,
+        failure: bytes | None,
+        expires: int | None,
+        satisfied: bool,
+    ) -> None:
+        """To completed. One that never started shows no node."""
+        self._home.begin().execute(
+            "UPDATE tasks SET previous=state, previous_since=since, state='completed', since=?, started=?,"
+            " placed=(?2 IS NOT NULL), ended=?, exit_code=?, failure=?, expires=?, satisfied=MAX(satisfied,?)"
+            " WHERE seq=?",
+            (now, started, ended, exit_code, failure, expires, satisfied, seq),
+        )
+
+    def reactivate(self, seq: int, now: int) -> None:
+        """Completed to active, as if it had never run; a write of the user's."""
+        self._home.begin().execute(
+            "UPDATE tasks SET previous=state, previous_since=since, state='active', since=?, modified=?1,"
+            " started=NULL, ended=NULL, exit_code=NULL, failure=NULL, expires=NULL, placed=0, retries=0,"
+            " retried=NULL WHERE seq=?",
+            (now, seq),
+        )
+
+    def write(self, seq: int, modified: int, spec: bytes | None = None) -> None:
+        """A write of the user's: a new ETag, perhaps a new spec."""
+        self._home.begin().execute(
+            "UPDATE tasks SET modified=?, spec=COALESCE(?,spec) WHERE seq=?", (modified, spec, seq)
+        )
+
+    def clean(self, seqs: Iterable[int]) -> None:
+        """Their directories are gone."""
+        self._home.begin().executemany(
+            "UPDATE tasks SET expires=NULL, cleaned=1 WHERE seq=?", [(seq,) for seq in seqs]
+        )
+
+    def delete(self, seqs: Iterable[int]) -> None:
+        """Forget tasks."""
+        self._home.begin().executemany("DELETE FROM tasks WHERE seq=?", [(seq,) for seq in seqs])

@@ -1,0 +1,175 @@
+"""A runtime that runs nothing, and an engine on a virtual clock around it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from azbatch_core.local.clock import VirtualClock
+from azbatch_core.local.engine import Engine
+from azbatch_core.local.runtime.base import Launch, NodePlace, Outcome
+from azbatch_core.local.settings import Settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from azbatch_core.local.runtime.base import StopCause
+
+BASE = "http://127.0.0.1:1"
+
+
+def failure(code: str = "FailureExitCode") -> dict[str, Any]:
+    return {"category": "UserError", "code": code, "message": code}
+
+
+class FakeTry:
+    """A try whose end is written in its command line.
+
+    `exit 3` ends at once, `sleep 5` after five seconds of the clock, `sleep 5; exit 3` both, `hang` when it
+    is stopped, `missing` before there is a process, `upload` after it exited 0.
+    """
+
+    def __init__(self, launch: Launch, clock: VirtualClock) -> None:
+        self.launch = launch
+        self.clock = clock
+        self.done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self.started = clock.now()
+        self.cause: StopCause | None = None
+        self._ending = False
+        parts = [part.strip() for part in launch.command_line.split(";")]
+        delay = sum(float(part.split()[1]) for part in parts if part.startswith("sleep"))
+        code = next((int(part.split()[1]) for part in parts if part.startswith("exit")), 0)
+        failed = failure() if code else None
+        exit_code: int | None = code
+        if "missing" in parts:
+            exit_code, failed = None, failure("CommandProgramNotFound")
+        if "upload" in parts:
+            failed = failure("FileUploadContainerNotFound")
+        if "hang" not in parts:
+            clock.call_later(delay, lambda: self.end(exit_code, failed))
+        if launch.wall_time is not None:
+            clock.call_later(launch.wall_time, lambda: self.stop("walltime"))
+
+    def end(self, exit_code: int | None, failed: dict[str, Any] | None) -> None:
+        if not self.done.done():
+            self.done.set_result(Outcome(exit_code, failed, self.started, self.clock.now(), self.cause))
+
+    def stop(self, cause: StopCause) -> None:
+        if not self.done.done() and not self._ending:
+            self._ending = True
+            self.cause = cause
+            self.clock.call_later(0, lambda: self.end(-9, failure("TaskEnded")))
+
+
+class FakeRuntime:
+    """Keeps a record of all that it was asked for, and makes real (empty) folders."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock = clock
+        self.tries: list[FakeTry] = []
+        self.orphans_killed = 0
+
+    @property
+    def launches(self) -> list[Launch]:
+        return [item.launch for item in self.tries]
+
+    @property
+    def tasks(self) -> list[str]:
+        """Ids of the tasks launched so far, in order."""
+        return [launch.task_id for launch in self.launches if launch.kind == "task"]
+
+    def alive(self) -> list[str]:
+        return [item.launch.task_id for item in self.tries if not item.done.done()]
+
+    def create_node(self, place: NodePlace) -> None:
+        place.root.mkdir(parents=True, exist_ok=True)
+
+    def remove_node(self, place: NodePlace) -> None:
+        assert not [i for i in self.tries if i.launch.node.node_id == place.node_id and not i.done.done()]
+        shutil.rmtree(place.root)
+
+    def launch(self, launch: Launch) -> FakeTry:
+        key = (launch.job_id, launch.task_id, launch.node.node_id)
+        for other in self.tries:
+            same = (other.launch.job_id, other.launch.task_id, other.launch.node.node_id) == key
+            assert not same or other.done.done(), f"{launch.task_id} runs twice at once"
+        if launch.job_id is not None:
+            self.task_directory(launch.node, launch.job_id, launch.task_id).mkdir(parents=True, exist_ok=True)
+        self.tries.append(FakeTry(launch, self.clock))
+        return self.tries[-1]
+
+    def task_directory(self, place: NodePlace, job_id: str, task_id: str) -> Path:
+        return place.root / "workitems" / job_id / "job-1" / task_id
+
+    def clear_task(self, place: NodePlace, job_id: str, task_id: str) -> None:
+        shutil.rmtree(self.task_directory(place, job_id, task_id), ignore_errors=True)
+
+    def clear_job(self, place: NodePlace, job_id: str) -> None:
+        shutil.rmtree(place.root / "workitems" / job_id, ignore_errors=True)
+
+    def kill_orphans(self) -> None:
+        self.orphans_killed += 1
+
+    async def close(self) -> None:
+        for item in self.tries:
+            item.stop("node")
+        await asyncio.sleep(0)
+
+
+class Service:
+    """An engine with its clock and runtime, and the calls that tests make most."""
+
+    def __init__(self, folder: Path, **settings: Any) -> None:
+        self.folder = folder
+        self.settings = Settings(state_dir=folder, account_name="local", endpoint=BASE, **settings)
+        self.clock = VirtualClock(datetime(2026, 1, 1, tzinfo=timezone.utc))
+        self.runtime = FakeRuntime(self.clock)
+        self.engine = Engine(self.settings, self.clock, self.runtime)
+
+    async def start(self) -> Service:
+        await self.engine.start()
+        await self.pass_time()
+        return self
+
+    async def pass_time(self, seconds: float = 0.0) -> None:
+        await self.clock.advance(seconds)
+
+    async def killed(self) -> Service:
+        """The service after its process was killed and started anew: what was not committed is lost."""
+        world = self.engine.world
+        world.halt()
+        world.store.connection.close()
+        heir = Service(self.folder, boot_time=self.settings.boot_time, resize_time=self.settings.resize_time)
+        await heir.clock.advance((self.clock.now() - heir.clock.now()).total_seconds() + 1)
+        return await heir.start()
+
+    async def pool(self, pool_id: str = "pool", nodes: int = 1, **fields: Any) -> dict[str, Any]:
+        self.engine.create_pool(
+            {"id": pool_id, "vmSize": "STANDARD_D2S_V3", "targetDedicatedNodes": nodes, **fields}
+        )
+        await self.pass_time()
+        return self.engine.get_pool(pool_id)
+
+    def job(self, job_id: str = "job", pool_id: str = "pool", **fields: Any) -> dict[str, Any]:
+        return self.engine.create_job({"id": job_id, "poolInfo": {"poolId": pool_id}, **fields})
+
+    def task(
+        self, task_id: str, command: str = "exit 0", job_id: str = "job", **fields: Any
+    ) -> dict[str, Any]:
+        return self.engine.create_task(job_id, {"id": task_id, "commandLine": command, **fields})
+
+    def state(self, task_id: str, job_id: str = "job") -> str:
+        return str(self.engine.get_task(job_id, task_id)["state"])
+
+    def info(self, task_id: str, job_id: str = "job") -> dict[str, Any]:
+        found: dict[str, Any] = self.engine.get_task(job_id, task_id)["executionInfo"]
+        return found
+
+    def nodes(self, pool_id: str = "pool") -> list[dict[str, Any]]:
+        return self.engine.list_nodes(pool_id)[0]
+
+    def counts(self, job_id: str = "job") -> dict[str, int]:
+        found: dict[str, int] = self.engine.task_counts(job_id)["taskCounts"]
+        return found
