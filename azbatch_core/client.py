@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from azbatch_core.errors import ConfigurationError
+from azbatch_core.service import lifecycle
+from azbatch_core.service.accounts import load_account
+from azbatch_core.service.connection import Connection
 from azbatch_core.service.handle import JobHandle
 
 if TYPE_CHECKING:
@@ -36,20 +40,30 @@ class AzureBatch:
     """
 
     def __init__(self, account: str | AccountSpec | None = None) -> None:
-        raise NotImplementedError
+        # A name is looked up now, so that a wrong one is an error here; a service is asked for nothing.
+        self._connection = Connection(
+            load_account(account) if account is None or isinstance(account, str) else account
+        )
 
     @property
     def account(self) -> AccountSpec:
         """The account in use."""
-        raise NotImplementedError
+        return self._connection.account
 
-    def plan(self, job: JobSpec) -> Plan:
+    def plan(self, job: JobSpec, *, streaming: bool = False) -> Plan:
         """Work out exactly what submitting the job would send. Looks the named pool up; changes nothing.
+
+        Args:
+            job: What is asked for.
+            streaming: More tasks will come through the `tasks` of `submit`.
 
         Raises:
             SpecError: The job cannot run as asked.
         """
-        raise NotImplementedError
+        from azbatch_core.plan import plan  # noqa: PLC0415 - the catalog and pydantic are for who plans
+        from azbatch_core.service import facts  # noqa: PLC0415 - same
+
+        return plan(job, facts.gather(self._connection, job), streaming=streaming)
 
     def submit(
         self,
@@ -74,7 +88,11 @@ class AzureBatch:
             Conflict: A job of that id exists.
             QuotaExceeded: A limit of the account.
         """
-        raise NotImplementedError
+        from azbatch_core.plan import Plan  # noqa: PLC0415 - the catalog and pydantic are for who plans
+        from azbatch_core.service.submit import Submitter  # noqa: PLC0415 - same
+
+        plan = job if isinstance(job, Plan) else self.plan(job, streaming=tasks is not None)
+        return Submitter(self._connection, plan).run(tasks, recreate=recreate, on_progress=on_progress)
 
     def job(self, job_id: str) -> JobHandle:
         """A handle on a job, by ``<job id>`` or ``<account>:<job id>``. Asks the service nothing.
@@ -82,23 +100,36 @@ class AzureBatch:
         Raises:
             ConfigurationError: The handle names another account.
         """
-        raise NotImplementedError
+        # The ids of a schedule's jobs hold a colon themselves: they need the account in front.
+        account, colon, name = job_id.partition(":")
+        if not colon:
+            return JobHandle(self._connection, job_id)
+        if account != self.account.name:
+            raise ConfigurationError(
+                f"the job {job_id!r} is on the account {account!r}, and this is {self.account.name!r}",
+                hint=f"AzureBatch({account!r}), or --account {account}",
+            )
+        return JobHandle(self._connection, name)
 
     def jobs(self, *, mine: bool = True) -> Iterator[JobSummary]:
-        """Jobs of the account, newest first as far as the service sorts them.
+        """Jobs of the account, in the service's order. Costs a request for each job that is taken.
 
         Args:
             mine: Only jobs that azbatch submitted for this user; False gives every job of the account.
         """
-        raise NotImplementedError
+        from azbatch_core.service import jobs  # noqa: PLC0415 - only for who lists
+
+        return jobs.summaries(self._connection, mine=mine)
 
     def pools(self) -> Iterator[PoolSummary]:
         """Every pool of the account."""
-        raise NotImplementedError
+        from azbatch_core.service import pools  # noqa: PLC0415 - only for who lists
+
+        return pools.summaries(self._connection)
 
     def delete_pool(self, pool_id: str, *, wait: bool = False, timeout: float = 900.0) -> None:
         """Delete a pool. Running tasks go back to the queue. A pool that is not there is fine."""
-        raise NotImplementedError
+        lifecycle.delete_pool(self._connection, pool_id, wait=wait, timeout=timeout)
 
     def nodes(self, pool_id: str) -> Iterator[NodeSummary]:
         """The nodes of a pool.
@@ -106,15 +137,19 @@ class AzureBatch:
         Raises:
             NotFound: There is no such pool.
         """
-        raise NotImplementedError
+        from azbatch_core.service import pools  # noqa: PLC0415 - only for who lists
+
+        return pools.nodes(self._connection, pool_id)
 
     def check(self) -> AccountCheck:
         """Try the account: reach it, authenticate, list. Problems are items of the answer, not exceptions."""
-        raise NotImplementedError
+        from azbatch_core.service.check import check  # noqa: PLC0415 - only for who checks
+
+        return check(self._connection)
 
     def close(self) -> None:
         """Close the connections. The client cannot be used afterwards."""
-        raise NotImplementedError
+        self._connection.close()
 
     def __enter__(self) -> Self:
         return self

@@ -115,6 +115,18 @@ def _preparation(connection: Connection, job: Mapping[str, Any]) -> list[dict[st
         return []
 
 
+def verdict(connection: Connection, job: Mapping[str, Any], queued: Sequence[TaskStatus]) -> str | None:
+    """Look, and judge; a broken start task is quoted with its last words."""
+    found = look(connection, job)
+    text = judge(found, queued)
+    broken = [node for node in found.nodes if state_of(node) == "starttaskfailed"]
+    if text and broken and len(broken) == len(found.nodes):
+        lines = start_task_tail(connection, str(found.pool_id), str(broken[0]["id"])).split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f"{text}: {last}" if last else text
+    return text
+
+
 def judge(ground: Ground, queued: Sequence[TaskStatus]) -> str | None:
     """Why none of the queued tasks can ever start; None while one still may."""
     if ground.pool is None:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from azbatch_core.errors import JobFailed
+from azbatch_core.service import files, lifecycle
+from azbatch_core.service.states import JobState
+from azbatch_core.service.watch import wait, watch
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
@@ -37,16 +42,29 @@ class JobHandle:
         """``<account>:<job id>``: what `AzureBatch.job` and the command line take."""
         return f"{self._connection.account.name}:{self.id}"
 
-    def status(self) -> JobStatus:
+    def __repr__(self) -> str:
+        return f"JobHandle({self.handle!r})"
+
+    def status(self, task_ids: Collection[str] | None = None) -> JobStatus:
         """Look at the job and its tasks once.
 
+        One look cannot tell whether the pool will ever run what is queued: only `wait` says ``stuck`` for
+        that.
+
+        Args:
+            task_ids: Judge by these tasks only, in a job that others share.
+
         Raises:
-            NotFound: There is no such job.
+            NotFound: There is no such job or task.
         """
-        raise NotImplementedError
+        return watch(self._connection, self.id).look().status(self.handle, task_ids)
 
     def wait(
-        self, timeout: float | None = None, on_update: Callable[[JobStatus], None] | None = None
+        self,
+        timeout: float | None = None,
+        on_update: Callable[[JobStatus], None] | None = None,
+        *,
+        task_ids: Collection[str] | None = None,
     ) -> JobStatus:
         """Wait until the job is over or no task of it can run any more; say how it ended.
 
@@ -55,12 +73,15 @@ class JobHandle:
         Args:
             timeout: Seconds; None waits as long as it takes.
             on_update: Called in this thread with each status that differs from the one before.
+            task_ids: Wait for these tasks only, in a job that others share: their fate is the answer.
 
         Raises:
             WaitTimeout: The deadline passed; the job goes on.
             NotFound: There is no such job (it was deleted while waiting, for instance).
         """
-        raise NotImplementedError
+        return wait(
+            self._connection, self.id, self.handle, timeout=timeout, on_update=on_update, task_ids=task_ids
+        )
 
     def result(self, timeout: float | None = None) -> JobStatus:
         """Like `wait`, but raise when the job did not succeed.
@@ -68,11 +89,21 @@ class JobHandle:
         Raises:
             JobFailed: The job ended without success; carries the status.
         """
-        raise NotImplementedError
+        status = self.wait(timeout)
+        if status.state is not JobState.SUCCEEDED:
+            ended = _ENDED.get(status.state, "did not succeed")
+            raise JobFailed(
+                f"the job {self.id} {ended}: {status.reason or 'no reason given'}",
+                status=status,
+                hint=f"azbatch why {self.handle}",
+            )
+        return status
 
     def tasks(self, states: Collection[TaskState] | None = None) -> Iterator[TaskStatus]:
         """Every task, or those in the given states, in the service's order."""
-        raise NotImplementedError
+        for task in watch(self._connection, self.id).look().tasks:
+            if states is None or task.state in states:
+                yield task
 
     def logs(
         self, task_id: str | None = None, stream: LogStream = "stdout", *, follow: bool = False
@@ -86,14 +117,16 @@ class JobHandle:
         Raises:
             NotFound: There is no such job or task.
         """
-        raise NotImplementedError
+        from azbatch_core.service import logs  # noqa: PLC0415 - waiting and ending need no logs
+
+        return logs.read(self._connection, self.id, task_id, stream, follow=follow)
 
     def cancel(self) -> None:
         """End the job: running tasks are ended, the others never start; the record stays.
 
         Cancelling a job that is over, or that is not there any more, is fine.
         """
-        raise NotImplementedError
+        lifecycle.cancel(self._connection, self.id)
 
     def delete(self, *, wait: bool = False, timeout: float = 600.0) -> None:
         """Remove the job, its tasks and their files. A job that is not there is fine.
@@ -105,11 +138,13 @@ class JobHandle:
         Raises:
             WaitTimeout: The job was still being deleted at the bound.
         """
-        raise NotImplementedError
+        lifecycle.delete(self._connection, self.id, wait=wait, timeout=timeout)
 
     def why(self) -> list[Explanation]:
         """Why tasks wait, cannot run, or failed; an empty list when there is nothing to explain."""
-        raise NotImplementedError
+        from azbatch_core.service.why import why  # noqa: PLC0415 - only for who asks
+
+        return why(self._connection, self.id)
 
     def files(self, task_id: str) -> Iterator[FileInfo]:
         """The files of a task on its node, subfolders included.
@@ -118,14 +153,22 @@ class JobHandle:
             NotFound: No such job or task, or its files are gone.
             Conflict: The task has not run, so it has no files.
         """
-        raise NotImplementedError
+        return files.of_task(self._connection, self.id, task_id)
 
-    def download(self, task_id: str, path: str, dest: Path) -> None:
-        """Copy one file of a task to `dest` (a file, or a folder that exists).
+    def download(self, task_id: str, path: str, dest: Path) -> Path:
+        """Copy one file of a task to `dest` (a file, or a folder that exists); give the path of the copy.
 
         The destination appears only once it is complete.
 
         Raises:
             NotFound: No such file.
         """
-        raise NotImplementedError
+        return files.download(self._connection, self.id, task_id, path, dest)
+
+
+_ENDED = {
+    JobState.FAILED: "failed",
+    JobState.CANCELLED: "was cancelled",
+    JobState.STUCK: "is stuck",
+    JobState.DELETING: "was deleted",
+}

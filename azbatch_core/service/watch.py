@@ -88,7 +88,7 @@ class JobWatch:
         self._connection = connection
         self._job_id = job_id
         self._lock = threading.Lock()
-        self._documents: dict[str, Mapping[str, Any]] = {}
+        self._documents: dict[str, dict[str, Any]] = {}
         self._latest = ""
         self._snapshot: Snapshot | None = None
         self._looked_at = 0.0
@@ -176,7 +176,7 @@ class JobWatch:
 
     def _verdict_of(self, job: Mapping[str, Any], queued: Sequence[TaskStatus]) -> str | None:
         try:
-            return ground.judge(ground.look(self._connection, job), queued)
+            return ground.verdict(self._connection, job, queued)
         except AzBatchError:
             # Not being able to see the pool says nothing about the job.
             return None

@@ -1,0 +1,79 @@
+"""Lists of jobs, with a state for each that looks at its task counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from azbatch_core.errors import AzBatchError
+from azbatch_core.service import calls
+from azbatch_core.service.facts import current_user
+from azbatch_core.service.states import JobState, JobSummary
+from azbatch_core.service.status import end_reason, job_goes_on, was_cancelled
+from azbatch_core.service.wire import metadata_of, moment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from azbatch_core.service.connection import Connection
+
+_USER = "azbatch:user"
+_STAMP = "azbatch:stamp"
+_NAME = "azbatch:name"
+
+
+def summaries(connection: Connection, *, mine: bool) -> Iterator[JobSummary]:
+    """The account's jobs in the service's order; with `mine`, those that azbatch submitted for this user.
+
+    One request a page, and one for each job that is given: take only as many as are shown.
+    """
+    user = current_user()
+    for job in calls.listing(connection, "jobs", select=calls.JOB_SELECT):
+        metadata = metadata_of(job)
+        if mine and (_STAMP not in metadata or metadata.get(_USER) != user):
+            continue
+        yield summary(connection.account.name, job, _counts(connection, str(job.get("id"))))
+
+
+def _counts(connection: Connection, job_id: str) -> dict[str, int]:
+    try:
+        document: dict[str, Any] = calls.send(connection, "GET", "jobs", job_id, "taskcounts")
+    except AzBatchError:
+        # Deleted since the list was made: it is shown as it was.
+        return {}
+    counts = document.get("taskCounts") or {}
+    return {name: int(counts.get(name) or 0) for name in ("active", "running", "succeeded", "failed")}
+
+
+def summary(account: str, job: Mapping[str, Any], counts: Mapping[str, int]) -> JobSummary:
+    """One job on one line. The counts lag a little behind."""
+    metadata = metadata_of(job)
+    execution = job.get("executionInfo") or {}
+    return JobSummary(
+        handle=f"{account}:{job.get('id')}",
+        job_id=str(job.get("id")),
+        state=_state(job, counts),
+        name=metadata.get(_NAME) or job.get("displayName"),
+        user=metadata.get(_USER),
+        pool_id=execution.get("poolId") or (job.get("poolInfo") or {}).get("poolId"),
+        created=moment(job.get("creationTime")),
+        ended=moment(execution.get("endTime")),
+        active=counts.get("active", 0),
+        running=counts.get("running", 0),
+        succeeded=counts.get("succeeded", 0),
+        failed=counts.get("failed", 0),
+        reason=end_reason(job),
+    )
+
+
+def _state(job: Mapping[str, Any], counts: Mapping[str, int]) -> JobState:
+    active, running = counts.get("active", 0), counts.get("running", 0)
+    ended = counts.get("succeeded", 0) + counts.get("failed", 0)
+    if str(job.get("state", "")).lower() == "deleting":
+        return JobState.DELETING
+    if job_goes_on(job) and (active or running or not ended):
+        return JobState.RUNNING if running or ended else JobState.PENDING
+    if ended and not active and not counts.get("failed"):
+        return JobState.SUCCEEDED
+    if was_cancelled(job):
+        return JobState.CANCELLED
+    return JobState.FAILED if active or counts.get("failed") or end_reason(job) else JobState.SUCCEEDED
