@@ -1,7 +1,7 @@
 """Time, injected: the engine never asks the machine for it.
 
-`RealClock` is the wall clock and the event loop's timers. `VirtualClock` stands still until it is told to advance, so
-that days of boot times, retention and wall clocks pass in a test in no time.
+`RealClock` is the wall clock and the event loop's timers. `VirtualClock` stands still until it is told to
+advance, so that days of boot times, retention and wall clocks pass in a test in no time.
 """
 
 from __future__ import annotations
@@ -89,7 +89,10 @@ class VirtualClock:
         return timer
 
     async def advance(self, seconds: float = 0.0) -> None:
-        """Move on by `seconds`, firing timers in order; what each sets off is done before the next one fires."""
+        """Move on by `seconds`, firing timers in order.
+
+        What each sets off is done before the next one fires.
+        """
         until = self._now + timedelta(seconds=seconds)
         await self._quiet()
         while self._timers and self._timers[0][0] <= until:
@@ -107,7 +110,7 @@ class VirtualClock:
             timer.action()
 
     async def _quiet(self) -> None:
-        """Let the loop turn until nothing without delay is left, plus a few turns for callbacks of futures."""
+        """Let the loop turn until nothing without delay is left, and a few turns more for futures."""
         quiet = 0
         while quiet < _QUIET_TURNS:
             await asyncio.sleep(0)

@@ -1,7 +1,8 @@
 """The engine: what the service does between requests, and the calls that requests make.
 
-`Engine` is all that the routes see. Its calls come from `pool_commands`, `job_commands` and `task_commands`; what goes
-on by itself is in `tick` and the modules that it calls, over the state in `world`.
+`Engine` is all that the routes see. Its calls come from `pool_commands`, `job_commands` and
+`task_commands`; what goes on by itself is in `tick` and the modules that it calls, over the state in
+`world`.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def fill_pool(world: World, pool: Pool) -> None:
 
 
 def _fill_from(world: World, pool: Pool, free: FreeSlots, job: Job) -> None:
-    pack = pool.spec["taskSchedulingPolicy"]["nodeFillType"] == "Pack"
+    pack = pool.spec["taskSchedulingPolicy"]["nodeFillType"] == "pack"
     barred = world.barred.get(job.key, ())
     parallel = job.spec["maxParallelTasks"]
     counts = world.counts[job.key]

@@ -1,4 +1,7 @@
-"""Pages of lists: in the order of ids, continued after the last id shown, so that no change in between shifts them."""
+"""Pages of lists.
+
+In the order of ids, continued after the last id shown, so that no change in between shifts them.
+"""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from azbatch_core.local.engine.base import Commands
 from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import pools as rules
-from azbatch_core.local.rules.checks import not_implemented
 from azbatch_core.local.rules.nodes import node_counts, node_document
 
 if TYPE_CHECKING:
@@ -151,15 +150,6 @@ class PoolCommands(Commands):
             BatchError: PoolNotFound, PoolBeingDeleted.
         """
         return self._pool_doc(self._usable_pool(pool_id))
-
-    def enable_auto_scale(self, pool_id: str) -> Doc:
-        """Refused: automatic scaling is not implemented.
-
-        Raises:
-            BatchError: PoolNotFound, PoolBeingDeleted, NotImplemented.
-        """
-        self._usable_pool(pool_id)
-        not_implemented("automatic scaling")
 
     def list_node_counts(
         self, match: Match | None = None, after: str | None = None, limit: int = 1000

@@ -134,7 +134,7 @@ class TaskCommands(JobCommands):
         limit: int = 1000,
         hints: Mapping[str, str] | None = None,
     ) -> Page:
-        """A job's tasks that match, in the order of their ids after the id `after`, and the id to go on after.
+        """A job's tasks that match, in the order of their ids after `after`, and the id to go on after.
 
         `match` is asked about id, times, states and `executionInfo` only, which is all that a `$filter` may
         name; whole documents are built for the page alone. `hints` (`{"state": …}`) narrows in SQL.

@@ -1,4 +1,7 @@
-"""One turn of the engine: what has ended is settled, what that allows is begun, all of it is committed once."""
+"""One turn of the engine.
+
+What has ended is settled, what that allows is begun, all of it is committed once.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ _R = TypeVar("_R")
 
 
 def tick(world: World) -> None:
-    """Do all that can be done now. What a task's end allows, dependents above all, starts in the same turn."""
+    """Do all that can be done now.
+
+    What a task's end allows, dependents above all, starts in the same turn.
+    """
     if world.stopping:
         return
     while world.finished or world.due_nodes or world.due_jobs or world.due_pools:

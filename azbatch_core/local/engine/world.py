@@ -1,7 +1,7 @@
 """What the engine holds in memory: records, live executions, counts and what is due.
 
-SQLite is the truth. What lies here is either a record that is written through (`touch`) or can be counted again from
-the tables (see `recovery`). Tasks are not here, only those that occupy a node at this moment.
+SQLite is the truth. What lies here is either a record that is written through (`touch`) or can be counted
+again from the tables (see `recovery`). Tasks are not here, only those that occupy a node at this moment.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ __all__ = ["Counts", "Execution", "Fate", "World"]
 Fate = Literal["lost", "requeue", "terminate", "delete"]
 """What becomes of an execution that was told to stop. Later entries win over earlier ones.
 
-`lost` goes back to active with no count moved; `requeue` is a user's doing and counts; `terminate` completes it;
-`delete` has nothing left to change.
+`lost` goes back to active with no count moved; `requeue` is a user's doing and counts; `terminate`
+completes it; `delete` has nothing left to change.
 """
 
 _RANK: dict[Fate | None, int] = {None: 0, "lost": 1, "requeue": 2, "terminate": 3, "delete": 4}

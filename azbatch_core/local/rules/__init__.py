@@ -1,1 +1,4 @@
-"""What the real service would do: pure functions from documents and records to documents, decisions and errors."""
+"""What the real service would do.
+
+Pure functions from documents and records to documents, decisions and errors.
+"""

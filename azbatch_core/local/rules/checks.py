@@ -35,7 +35,7 @@ def not_implemented(what: str) -> NoReturn:
 
 
 def check_id(value: Any, name: str = "id") -> None:
-    """Ids are 1 to 64 letters, digits, hyphens and underscores (SDK BatchPoolCreateOptions.id and its like)."""
+    """Ids are 1 to 64 letters, digits, hyphens and underscores (SDK BatchPoolCreateOptions.id)."""
     if not isinstance(value, str) or not _ID.fullmatch(value):
         invalid(name, value, "An id is 1 to 64 letters, digits, hyphens and underscores.")
 
@@ -48,7 +48,10 @@ def check_metadata(body: Doc) -> None:
 
 
 def check_packages(body: Doc) -> None:
-    """No application package can exist: packages come through the management plane, which the service lacks."""
+    """No application package can exist.
+
+    Packages come through the management plane, which the service lacks.
+    """
     references = body.get("applicationPackageReferences")
     if references:
         missing = {

@@ -1,4 +1,7 @@
-"""What every document shares: defaults that the service fills in, its casing, and secrets that it never returns."""
+"""What every document shares: defaults that the service fills in, secrets that it never returns.
+
+Enumerations keep their declared case here; the HTTP layer spells them as real answers do.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,6 @@ __all__ = [
     "default_identity",
     "failure",
     "fill_constraints",
-    "fill_outputs",
-    "is_ended",
     "put_transitions",
     "put_written",
     "without_secrets",
@@ -24,11 +25,6 @@ __all__ = [
 USER_ERROR = "UserError"
 
 _SECRETS = frozenset({"password", "accountKey", "sasKey"})
-_CONDITIONS = {
-    "tasksuccess": "TaskSuccess",
-    "taskfailure": "TaskFailure",
-    "taskcompletion": "TaskCompletion",
-}
 
 
 def default_identity() -> Doc:
@@ -45,19 +41,6 @@ def fill_constraints(given: Doc | None, retries: int = 0) -> Doc:
         "retentionTime": given.get("retentionTime") or "P7D",
         "maxTaskRetryCount": retries if count is None else count,
     }
-
-
-def fill_outputs(files: list[Doc]) -> list[Doc]:
-    """`outputFiles` in the casing of real answers (`TaskSuccess`)."""
-    filled = []
-    for item in files:
-        options = item.get("uploadOptions")
-        if options and "uploadCondition" in options:
-            condition = _CONDITIONS.get(str(options["uploadCondition"]).lower(), options["uploadCondition"])
-            filled.append({**item, "uploadOptions": {**options, "uploadCondition": condition}})
-        else:
-            filled.append(item)
-    return filled
 
 
 def put_written(doc: Doc, created: int, modified: int) -> None:
@@ -84,11 +67,6 @@ def failure(code: str, message: str, category: str = USER_ERROR, **details: str)
     if details:
         info["details"] = [{"name": name, "value": value} for name, value in details.items()]
     return info
-
-
-def is_ended(info: Doc | None) -> bool:
-    """Whether a failure is a stop by the service or a user, not the task's own."""
-    return info is not None and info.get("code") == "TaskEnded"
 
 
 def without_secrets(value: Any) -> Any:

@@ -51,8 +51,9 @@ def _matching(conditions: Doc, exit_code: int | None, failure: Doc | None) -> Do
 def consequence(spec: Doc, exit_code: int | None, failure: Doc | None, *, acts: bool) -> Consequence:
     """What a task's end means.
 
-    An exit code that is listed wins over a failed upload. Without a matching condition success does nothing and
-    satisfies; a failure blocks, and ends the job if `acts` (its `onTaskFailure` is `performexitoptionsjobaction`).
+    An exit code that is listed wins over a failed upload. Without a matching condition success does nothing
+    and satisfies; a failure blocks, and ends the job if `acts` (its `onTaskFailure` is
+    `performexitoptionsjobaction`).
     """
     options = _matching(spec.get("exitConditions") or {}, exit_code, failure) or {}
     fine = failure is None

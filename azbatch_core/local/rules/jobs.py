@@ -184,7 +184,10 @@ def fill(body: Doc) -> Doc:
 
 
 def patched(spec: Doc, body: Doc) -> Doc:
-    """A job's spec after PATCH. Constraints are replaced as a whole: what they omit goes back to its default."""
+    """A job's spec after PATCH. Constraints are replaced as a whole.
+
+    What they omit goes back to its default.
+    """
     given = {name: body[name] for name in _CHANGEABLE if body.get(name) is not None}
     return fill({**spec, **given, "poolInfo": _changed_pool(spec, body)})
 

@@ -13,8 +13,8 @@ __all__ = ["FreeSlots"]
 class FreeSlots:
     """The usable nodes of a pool, by the number of slots that are free.
 
-    Nodes are named by their keys. Looking for a place costs as many steps as a node has slots, not as the pool has
-    nodes.
+    Nodes are named by their keys. Looking for a place costs as many steps as a node has slots, not as the
+    pool has nodes.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,10 @@ class FreeSlots:
             del self._by_free[free][node]
 
     def take(self, node: int, slots: int) -> None:
-        """Some slots of a node are taken; negative numbers give them back. Without effect on unusable nodes."""
+        """Some slots of a node are taken; negative numbers give them back.
+
+        Without effect on unusable nodes.
+        """
         free = self._free.get(node)
         if free is not None:
             self.put(node, free - slots)

@@ -38,10 +38,6 @@ __all__ = [
 _SLOTS_MOST = 256
 _RESIZE_LEAST = 300.0
 _VM_SIZE = re.compile(r"(standard|basic)_[a-z0-9_\-]+", re.IGNORECASE)
-_FILL_TYPES = {"spread": "Spread", "pack": "Pack"}
-# Real answers spell these enumerations their own way.
-_CACHING = {"none": "None", "readonly": "ReadOnly", "readwrite": "ReadWrite"}
-_PLACEMENT = {"regional": "Regional", "zonal": "Zonal"}
 _PATCHABLE = (
     "displayName",
     "vmSize",
@@ -112,22 +108,9 @@ def _fill_vm(given: Doc) -> Doc:
     image = vm.get("imageReference")
     if image and "virtualMachineImageId" not in image:
         vm["imageReference"] = {**image, "version": image.get("version") or "latest"}
-    disk = vm.get("osDisk")
-    if disk:
-        vm["osDisk"] = {"ephemeralOSDiskSettings": {}, **disk}
-        if "caching" in disk:
-            vm["osDisk"]["caching"] = _CACHING.get(str(disk["caching"]).lower(), disk["caching"])
-    placement = vm.get("nodePlacementConfiguration")
-    if placement and "policy" in placement:
-        policy = _PLACEMENT.get(str(placement["policy"]).lower(), placement["policy"])
-        vm["nodePlacementConfiguration"] = {**placement, "policy": policy}
+    if vm.get("osDisk"):
+        vm["osDisk"] = {"ephemeralOSDiskSettings": {}, **vm["osDisk"]}
     return vm
-
-
-def _fill_policy(given: Doc | None) -> Doc:
-    policy = dict(given or {})
-    policy["nodeFillType"] = _FILL_TYPES.get(str(policy.get("nodeFillType") or "spread").lower(), "Spread")
-    return policy
 
 
 def fill(body: Doc) -> Doc:
@@ -141,7 +124,7 @@ def fill(body: Doc) -> Doc:
     spec["enableAutoScale"] = False
     spec["enableInterNodeCommunication"] = bool(body.get("enableInterNodeCommunication"))
     spec["taskSlotsPerNode"] = body.get("taskSlotsPerNode") or 1
-    spec["taskSchedulingPolicy"] = _fill_policy(body.get("taskSchedulingPolicy"))
+    spec["taskSchedulingPolicy"] = {"nodeFillType": "spread", **(body.get("taskSchedulingPolicy") or {})}
     spec["vmSize"] = str(body.get("vmSize") or "").lower()
     if spec.get("startTask"):
         spec["startTask"] = fill_start_task(spec["startTask"])

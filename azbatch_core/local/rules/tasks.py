@@ -18,7 +18,6 @@ from azbatch_core.local.rules.checks import (
 from azbatch_core.local.rules.documents import (
     default_identity,
     fill_constraints,
-    fill_outputs,
     put_transitions,
     put_written,
     without_secrets,
@@ -148,8 +147,6 @@ def fill(job: Job, body: Doc) -> Doc:
     spec["requiredSlots"] = body.get("requiredSlots") or 1
     if "userIdentity" not in spec:
         spec["userIdentity"] = default_identity()
-    if "outputFiles" in spec:
-        spec["outputFiles"] = fill_outputs(spec["outputFiles"])
     return spec
 
 
@@ -217,7 +214,10 @@ def _node_info(task: Task, job: Job, base: str) -> Doc:
 
 
 def task_state_document(task: Task) -> Doc:
-    """The part of a task's document that lies in columns: everything that a `$filter` may name, at little cost."""
+    """The part of a task's document that lies in columns.
+
+    Everything that a `$filter` may name, at little cost.
+    """
     doc: Doc = {"id": task.id}
     put_written(doc, task.created, task.modified)
     put_transitions(doc, task.state, task.since, task.previous, task.previous_since)

@@ -1,7 +1,7 @@
 """Moments and durations on the wire.
 
-A moment is kept as a whole number of ticks of 100 ns since year 1: the service prints seven digits, and its ETags are
-those ticks in hexadecimal (`0x8DD365DD6AC9F42` is 2025-01-16T18:44:41.7974082Z).
+A moment is kept as a whole number of ticks of 100 ns since year 1: the service prints seven digits, and its
+ETags are those ticks in hexadecimal (`0x8DD365DD6AC9F42` is 2025-01-16T18:44:41.7974082Z).
 """
 
 from __future__ import annotations

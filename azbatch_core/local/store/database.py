@@ -76,14 +76,14 @@ class Database:
     def delete(self, record: Record) -> None:
         """Forget `record`."""
         self._touched.pop((record.TABLE, record.key), None)
-        self.begin().execute(f"DELETE FROM {record.TABLE} WHERE key=?", (record.key,))  # noqa: S608 - own constant
+        self.begin().execute(f"DELETE FROM {record.TABLE} WHERE key=?", (record.key,))  # noqa: S608 - constant
 
     def commit(self) -> None:
         """On return every change so far survives the process's death."""
         if self._touched:
             run = self.begin()
             for (table, key), record in self._touched.items():
-                run.execute(f"INSERT OR REPLACE INTO {table} VALUES (?,?)", (key, orjson.dumps(record)))  # noqa: S608 - own constant
+                run.execute(f"INSERT OR REPLACE INTO {table} VALUES (?,?)", (key, orjson.dumps(record)))  # noqa: S608 - constant
             self._touched.clear()
         if self._open:
             self.connection.execute("COMMIT")
@@ -91,7 +91,7 @@ class Database:
 
     def load(self, kind: type[_R]) -> list[_R]:
         """All records of a kind, oldest first."""
-        rows = self.connection.execute(f"SELECT body FROM {kind.TABLE} ORDER BY key")  # noqa: S608 - own constant
+        rows = self.connection.execute(f"SELECT body FROM {kind.TABLE} ORDER BY key")  # noqa: S608 - constant
         return [kind(**orjson.loads(body)) for (body,) in rows]
 
     def next_key(self, table: str) -> int:

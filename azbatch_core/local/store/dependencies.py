@@ -1,7 +1,7 @@
 """Who waits for whom. A row goes when the dependency is met or its waiter is deleted.
 
-An id that does not exist yet is a dependency like any other. A range is one row however many ids it covers, and stays:
-each of its ids is met once.
+An id that does not exist yet is a dependency like any other. A range is one row however many ids it covers,
+and stays: each of its ids is met once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ CREATE TABLE needs (
   PRIMARY KEY (job, target, waiter)
 ) WITHOUT ROWID;
 CREATE INDEX needs_by_waiter ON needs (waiter);
-CREATE TABLE ranges (job INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, waiter INTEGER NOT NULL);
+CREATE TABLE ranges (
+  job INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, waiter INTEGER NOT NULL
+);
 CREATE INDEX ranges_by_job ON ranges (job, first);
 CREATE INDEX ranges_by_waiter ON ranges (waiter);
 """
@@ -44,7 +46,7 @@ CREATE INDEX ranges_by_waiter ON ranges (waiter);
         )
 
     def meet(self, job: int, target: str, number: int | None) -> list[int]:
-        """The task `target` is satisfied for the first time; numbers of tasks that are ready because of it."""
+        """Which tasks are ready now that `target` is satisfied for the first time."""
         run = self._home.begin()
         waiters = [
             row[0] for row in run.execute("SELECT waiter FROM needs WHERE job=? AND target=?", (job, target))
@@ -65,7 +67,10 @@ CREATE INDEX ranges_by_waiter ON ranges (waiter);
         ]
 
     def unmeet(self, job: int, number: int) -> None:
-        """A satisfied task with an integer id is deleted: ranges that still wait expect a new one of that id."""
+        """A satisfied task with an integer id is deleted.
+
+        Ranges that still wait expect a new one of that id.
+        """
         self._home.begin().executemany(
             "UPDATE tasks SET waiting=waiting+1 WHERE seq=? AND waiting>0",
             [(seq,) for seq in self._covering(job, number)],

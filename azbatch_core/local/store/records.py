@@ -1,6 +1,7 @@
-"""The things that are few: pools, nodes, jobs, preparations. Kept in memory and written through, one JSON row each.
+"""The things that are few: pools, nodes, jobs, preparations.
 
-Moments are ticks (see `rules.times`). What can be counted from tasks is not kept here.
+They are kept in memory and written through, one JSON row each. Moments are ticks (see `rules.times`). What
+can be counted from tasks is not kept here.
 """
 
 from __future__ import annotations

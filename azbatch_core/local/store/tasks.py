@@ -1,7 +1,7 @@
 """The tasks table: a task's spec as compact JSON, its state in columns beside it.
 
-States are the wire's. `waiting` counts dependencies that are not met yet; a task is ready when it is `active` and
-waits for nothing. `satisfied` is set when tasks that depend on this one may go on, and stays set.
+States are the wire's. `waiting` counts dependencies that are not met yet; a task is ready when it is
+`active` and waits for nothing. `satisfied` is set when tasks that depend on this one may go on, and stays.
 """
 
 from __future__ import annotations
@@ -146,21 +146,16 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
     def find(self, job: int, task_id: str) -> Task | None:
         """A task by id, in any case."""
         row = self._home.connection.execute(
-            f"SELECT {_COLUMNS} FROM tasks WHERE job=? AND id=?",  # noqa: S608 - own constant
+            f"SELECT {_COLUMNS} FROM tasks WHERE job=? AND id=?",  # noqa: S608 - constant
             (job, task_id),
         ).fetchone()
         return Task._make(row) if row else None
-
-    def get(self, seq: int) -> Task:
-        """A task that is known to exist."""
-        row = self._home.connection.execute(f"SELECT {_COLUMNS} FROM tasks WHERE seq=?", (seq,)).fetchone()  # noqa: S608 - own constant
-        return Task._make(row)
 
     def existing(self, job: int, ids: Sequence[str]) -> set[str]:
         """Which of at most a few hundred ids are taken, in lower case."""
         marks = ",".join("?" * len(ids))
         rows = self._home.connection.execute(
-            f"SELECT id FROM tasks WHERE job=? AND id IN ({marks})",  # noqa: S608 - own constant
+            f"SELECT id FROM tasks WHERE job=? AND id IN ({marks})",  # noqa: S608 - constant
             (job, *ids),
         )
         return {row[0].lower() for row in rows}
@@ -170,7 +165,7 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
 
         Lazy: stop whenever there is enough.
         """
-        sql = f"SELECT {_COLUMNS} FROM tasks WHERE job=?"  # noqa: S608 - own constant
+        sql = f"SELECT {_COLUMNS} FROM tasks WHERE job=?"  # noqa: S608 - constant
         values: list[Any] = [job]
         if after is not None:
             sql += " AND id>?"
@@ -185,8 +180,8 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
     def ready(self, job: int, beyond: int, limit: int, slots: int) -> list[ReadyTask]:
         """Ready tasks of a job that need at most `slots`, in the order of creation, those after `beyond`."""
         rows = self._home.connection.execute(
-            f"SELECT {_READY} FROM tasks WHERE job=? AND state='active' AND waiting=0 AND seq>? AND slots<=?"  # noqa: S608 - own constant
-            " ORDER BY seq LIMIT ?",
+            f"SELECT {_READY} FROM tasks WHERE job=? AND state='active' AND waiting=0"  # noqa: S608 - constant
+            " AND seq>? AND slots<=? ORDER BY seq LIMIT ?",
             (job, beyond, slots, limit),
         )
         return [ReadyTask._make(row) for row in rows]
@@ -194,7 +189,7 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
     def ready_one(self, seq: int) -> ReadyTask | None:
         """A ready task, None if it is not ready."""
         row = self._home.connection.execute(
-            f"SELECT {_READY} FROM tasks WHERE seq=? AND state='active' AND waiting=0",  # noqa: S608 - own constant
+            f"SELECT {_READY} FROM tasks WHERE seq=? AND state='active' AND waiting=0",  # noqa: S608 - constant
             (seq,),
         ).fetchone()
         return ReadyTask._make(row) if row else None
@@ -214,7 +209,7 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
             part = ids[at : at + _CHUNK]
             marks = ",".join("?" * len(part))
             rows = self._home.connection.execute(
-                f"SELECT id FROM tasks WHERE job=? AND satisfied=1 AND id IN ({marks})",  # noqa: S608 - own constant
+                f"SELECT id FROM tasks WHERE job=? AND satisfied=1 AND id IN ({marks})",  # noqa: S608 - constant
                 (job, *part),
             )
             found.update(row[0].lower() for row in rows)
@@ -232,7 +227,7 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
     def live(self) -> list[Task]:
         """Tasks that are preparing or running."""
         rows = self._home.connection.execute(
-            f"SELECT {_COLUMNS} FROM tasks WHERE state IN ('preparing','running')"  # noqa: S608 - own constant
+            f"SELECT {_COLUMNS} FROM tasks WHERE state IN ('preparing','running')"  # noqa: S608 - constant
         )
         return [Task._make(row) for row in rows]
 
@@ -263,7 +258,8 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
     def expired(self, now: int, limit: int) -> list[Task]:
         """Tasks whose directories are due."""
         rows = self._home.connection.execute(
-            f"SELECT {_COLUMNS} FROM tasks WHERE expires IS NOT NULL AND expires<=? ORDER BY expires LIMIT ?",  # noqa: S608 - own constant
+            f"SELECT {_COLUMNS} FROM tasks WHERE expires IS NOT NULL"  # noqa: S608 - constant
+            " AND expires<=? ORDER BY expires LIMIT ?",
             (now, limit),
         )
         return [Task._make(row) for row in rows]
