@@ -75,7 +75,8 @@ def main() -> None:
     parser.add_argument("sizes", type=Path)
     parser.add_argument("--as-of", required=True, help="the date of the data, YYYY-MM-DD")
     arguments = parser.parse_args()
-    sizes = json.loads(arguments.sizes.read_text(encoding="utf-8"))
+    given = json.loads(arguments.sizes.read_text(encoding="utf-8"))
+    sizes = [size for size in given if size["memory_gib"]]  # half a GiB, told as 0, runs no node agent
     sizes.sort(key=lambda size: str(size["name"]).lower())
     regions = sorted({region for size in sizes for region in size["usd_per_hour"]})
     head = {"source": SOURCE, "as_of": arguments.as_of, "regions": regions, "columns": COLUMNS}

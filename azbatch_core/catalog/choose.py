@@ -138,8 +138,8 @@ def choose(
 ) -> Choice:
     """Choose the cheapest VM size that holds the needs.
 
-    Sizes that Batch was seen to allocate and that are not about to be retired come first; others are taken,
-    with a caveat, only where none of those fits. Prices are the region's, or the reference region's where it
+    Sizes that Batch was seen to allocate and that are not about to retire come first; others are taken, with
+    a caveat, only where none of those fits. Prices are the region's, or the reference region's where it
     is unknown or has none; sizes without a price come last. At one price the larger and newer size wins.
 
     Args:
@@ -244,8 +244,8 @@ def _gpu_rejection(size: VmSize, needs: Needs) -> _Rejection | None:
 
 
 def _standing(size: VmSize) -> int:
-    """0: has a future and Batch was seen to allocate it; 1: has a future; 2: is about to retire."""
-    return 2 if size.retirement else 0 if size.verified else 1
+    """0: Batch was seen to allocate it; 1: that too, but about to retire; 2: not seen; 3: neither."""
+    return (0 if size.verified else 2) + (1 if size.retirement else 0)
 
 
 def _rank(size: VmSize, region: str | None) -> tuple[object, ...]:
@@ -270,11 +270,10 @@ def _version(name: str) -> int:
 
 
 def _runner_up(size: VmSize, best: VmSize, region: str | None) -> _Rejection:
-    if size.retirement and not best.retirement:
-        when = "is announced to retire" if size.retirement == "announced" else f"retires on {size.retirement}"
-        return _Rejection("about to retire", f"fits, but {when}")
     if best.verified and not size.verified:
         return _Rejection("not seen to work with Batch", "fits, but was not seen to work with Batch")
+    if size.retirement and not best.retirement:
+        return _Rejection("about to retire", f"fits, but {_retires(size)}")
     mine, theirs = size.price(region), best.price(region)
     if mine is None:
         return _Rejection("without a known price", "fits, but its price is not known")
@@ -291,14 +290,14 @@ def _reason(best: VmSize, needs: Needs, region: str | None, fitting: int) -> str
     return f"{best.name}: {one_of}{asked} ({best.vcpus} vCPUs, {best.memory_gib:g} GiB, {cost})"
 
 
+def _retires(size: VmSize) -> str:
+    return "is announced to retire" if size.retirement == "announced" else f"retires on {size.retirement}"
+
+
 def _caveat(size: VmSize) -> str | None:
-    if size.retirement == "announced":
-        return f"VM size {size.name} is announced to retire"
     if size.retirement:
-        return f"VM size {size.name} retires on {size.retirement}"
-    if not size.verified:
-        return f"VM size {size.name} was not seen to work with Batch"
-    return None
+        return f"VM size {size.name} {_retires(size)}"
+    return None if size.verified else f"VM size {size.name} was not seen to work with Batch"
 
 
 def caveat(size: VmSize) -> str | None:

@@ -116,7 +116,7 @@ def default_image(
     architecture: str = "x64",
     generations: tuple[int, ...] = (),
 ) -> Image | None:
-    """The default image that boots on one of a VM size's hypervisor generations (empty = not known, then any)."""
+    """The default image that boots on one of a VM size's hypervisor generations (empty = any)."""
     candidates = default_images(docker=docker, nvidia=nvidia, architecture=architecture)
     fitting = (image for image in candidates if not generations or image.generation in generations)
     return next(fitting, None)

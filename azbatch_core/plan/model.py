@@ -20,7 +20,7 @@ class PlannedPool:
     Attributes:
         kind: ``existing``, ``managed`` or ``auto``.
         id: The pool's id; None for an auto pool, whose id the service makes.
-        action: ``use`` (must exist), ``ensure`` (created if missing, scaled if different) or ``auto``
+        action: ``use`` (must exist), ``ensure`` (created if missing, grown if smaller) or ``auto``
             (comes and goes with the job).
         body: The JSON of ``POST /pools``, secrets as leaves; for an auto pool the
             ``autoPoolSpecification``; None for an existing pool.

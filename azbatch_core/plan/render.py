@@ -20,7 +20,7 @@ _MAX_COMMAND = 60
 _COLUMNS = ("task", "stage", "slots", "after", "image", "command", "outputs")
 _ACTIONS = {
     "use": "existing",
-    "ensure": "managed (made if missing, scaled if different)",
+    "ensure": "managed (made if missing, grown if smaller)",
     "auto": "made for the job, gone with it",
 }
 

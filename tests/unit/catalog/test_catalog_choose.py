@@ -1,0 +1,165 @@
+"""Choosing a VM size, and the reason for each one that was not chosen."""
+
+from __future__ import annotations
+
+import pytest
+
+from azbatch_core.catalog.choose import GIB, Needs, biggest, caveat, choose, slots_needed
+from azbatch_core.catalog.vm_sizes import VmSize, find_vm_size, vm_sizes
+from azbatch_core.errors import SpecError
+
+
+def size_of(name: str) -> VmSize:
+    size = find_vm_size(name)
+    assert size is not None
+    return size
+
+
+def test_the_choice_holds_the_needs_and_is_the_cheapest_that_does():
+    needs = Needs(cpus=4, memory=16 * GIB)
+    choice = choose(needs, region="westeurope")
+    price = choice.size.price("westeurope")
+    assert price is not None
+    for size in vm_sizes():
+        fits = size.vcpus >= 4 and size.memory_gib >= 16 and not size.gpus and size.architecture == "x64"
+        theirs = size.price("westeurope")
+        if fits and size.verified and not size.retirement and theirs is not None:
+            assert price <= theirs
+    assert choice.size.verified
+    assert choice.size.retirement is None
+    assert choice.caveat is None
+    assert "westeurope" in choice.reason
+
+
+def test_every_other_size_has_a_reason_and_the_reasons_are_counted():
+    choice = choose(Needs(cpus=4, memory=16 * GIB))
+    others = {size.name for size in vm_sizes()} - {choice.size.name}
+    assert set(choice.rejected) == others
+    assert sum(count for _, count in choice.counts) == len(others)
+    assert choice.rejected["Standard_D2s_v5"] == "has 2 vCPUs, 4 needed"
+    assert choice.rejected["Standard_F4s_v2"] == "has 8 GiB of memory, 16 needed"
+    assert choice.rejected["Standard_D4ps_v5"] == "is arm64, not x64"
+    assert choice.rejected["Standard_NC4as_T4_v3"] == "has a GPU that nobody asked for"
+    assert choice.rejected["Standard_D13_v2"] == "fits, but retires on 2028-05-01"
+    assert choice.rejected["Standard_E4s_v4"] == "fits, but was not seen to work with Batch"
+    assert choice.rejected["Standard_E4_v3"].startswith("fits, but costs $")
+
+
+def test_the_near_misses_fit_and_are_dearer_or_no_better():
+    choice = choose(Needs(cpus=8))
+    assert len(choice.near) == 3
+    for name, why in choice.near:
+        assert size_of(name).vcpus >= 8
+        assert why.startswith("fits")
+
+
+def test_a_job_without_needs_gets_a_small_current_size():
+    choice = choose(Needs())
+    assert choice.size.vcpus <= 2
+    assert choice.size.retirement is None
+    assert 2 in choice.size.generations
+
+
+def test_a_gpu_request_gets_a_whole_nvidia_gpu():
+    choice = choose(Needs(gpus=1), generations=(2,))
+    assert choice.size.name == "Standard_NC4as_T4_v3"
+    assert choice.rejected["Standard_NV6ads_A10_v5"] == "has 0.167 of a A10"
+    assert choice.rejected["Standard_NG8ads_V620_v1"] == "has an AMD V620: name the model to get it"
+    assert choice.rejected["Standard_D4s_v5"] == "has no GPUs, 1 needed"
+
+
+@pytest.mark.parametrize("model", ["A100", "a100", "NVIDIA A100", "A100-80GB"])
+def test_a_gpu_model_matches_its_variants_and_a_size_not_seen_on_batch_has_a_caveat(model: str):
+    choice = choose(Needs(gpus=1, gpu_model=model))
+    assert choice.size.gpu_model is not None
+    assert choice.size.gpu_model.startswith("A100")
+    assert choice.caveat == f"VM size {choice.size.name} was not seen to work with Batch"
+
+
+def test_an_amd_gpu_is_given_to_who_names_it():
+    assert choose(Needs(gpus=1, gpu_model="V620")).size.gpu_model == "V620"
+
+
+def test_a_retiring_size_that_works_is_taken_where_nothing_better_fits():
+    choice = choose(Needs(gpus=1, gpu_model="V100"))
+    assert choice.size.name == "Standard_NC6s_v3"
+    assert choice.caveat == f"VM size {choice.size.name} is announced to retire"
+
+
+def test_an_unknown_gpu_model_names_the_nearest():
+    with pytest.raises(SpecError, match=r"no VM size has the GPU model 'H10'.*did you mean H100") as caught:
+        choose(Needs(gpus=1, gpu_model="H10"))
+    assert caught.value.field == "resources.gpu_model"
+
+
+def test_a_request_that_nothing_meets_counts_the_reasons():
+    with pytest.raises(SpecError, match=r"no VM size has 5000 vCPUs \(\d+ with too little CPU"):
+        choose(Needs(cpus=5000))
+
+
+def test_an_unknown_region_is_priced_as_the_reference_region():
+    assert "eastus" in choose(Needs(cpus=2), region="atlantis").reason
+
+
+def test_sizes_that_boot_no_image_of_the_generation_are_not_taken():
+    choice = choose(Needs(cpus=2), generations=(2,))
+    assert choice.size.boots(2)
+    assert choice.rejected["Standard_D2_v3"] == "boots generation 1 images only"
+
+
+def test_local_disk_counts():
+    choice = choose(Needs(cpus=1, disk=100 * GIB))
+    assert choice.size.disk_gib is not None
+    assert choice.size.disk_gib >= 100
+    assert choice.rejected["Standard_D4s_v5"] == "has 0 GiB of local disk, 100 needed"
+
+
+def test_slots_are_the_largest_share_of_any_resource_rounded_up():
+    size = size_of("Standard_D16ds_v5")  # 16 vCPUs, 64 GiB, 600 GiB
+    assert slots_needed(Needs(cpus=1), size, 16) == 1
+    assert slots_needed(Needs(cpus=1, memory=9 * GIB), size, 16) == 3
+    assert slots_needed(Needs(cpus=1, disk=300 * GIB), size, 16) == 8
+    assert slots_needed(Needs(cpus=0.5), size, 16) == 1
+    assert slots_needed(Needs(cpus=16), size, 1) == 1
+    assert slots_needed(Needs(cpus=5), size, 64) == 20
+
+
+def test_a_gpu_task_takes_its_share_of_the_slots():
+    size = size_of("Standard_NC64as_T4_v3")
+    assert slots_needed(Needs(cpus=1, gpus=1), size, 64) == 16
+
+
+def test_float_noise_does_not_cost_a_slot():
+    size = size_of("Standard_D2s_v5")
+    assert slots_needed(Needs(cpus=0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.1 + 0.3), size, 2) == 1
+    assert slots_needed(Needs(cpus=(0.1 + 0.2) * 10 / 3), size, 2) == 1
+
+
+@pytest.mark.parametrize(
+    ("needs", "text"),
+    [
+        (Needs(cpus=8), "needs 8 vCPUs, but a node of size Standard_D4s_v5 has 4"),
+        (Needs(memory=20 * GIB), "needs 20 GiB memory, but a node of size Standard_D4s_v5 has 16"),
+        (Needs(disk=GIB), "needs 1 GiB local disk, but a node of size Standard_D4s_v5 has 0"),
+        (Needs(gpus=1), "needs 1 GPUs, but a node of size Standard_D4s_v5 has 0"),
+        (Needs(gpus=1, gpu_model="T4"), "needs a GPU of model T4, but Standard_D4s_v5 has no GPU"),
+    ],
+)
+def test_a_task_larger_than_the_node_is_refused(needs: Needs, text: str):
+    with pytest.raises(SpecError, match=text):
+        slots_needed(needs, size_of("Standard_D4s_v5"), 4)
+
+
+def test_the_biggest_task_is_the_biggest_in_each_respect():
+    tasks = [Needs(cpus=4, memory=GIB), Needs(cpus=1, memory=8 * GIB), Needs(gpus=1, gpu_model="T4")]
+    assert biggest(tasks) == Needs(cpus=4, memory=8 * GIB, gpus=1, gpu_model="T4")
+
+
+def test_tasks_with_different_gpu_models_do_not_share_a_pool():
+    with pytest.raises(SpecError, match="A100 and T4"):
+        biggest([Needs(gpus=1, gpu_model="T4"), Needs(gpus=1, gpu_model="A100")])
+
+
+def test_a_named_size_that_retires_has_a_caveat():
+    assert caveat(size_of("Standard_A1_v2")) == "VM size Standard_A1_v2 retires on 2028-11-15"
+    assert caveat(size_of("Standard_D4s_v5")) is None
