@@ -97,6 +97,7 @@ class Connection:
 
     Attributes:
         account: As given.
+        credential: As given: the caller's own, or None.
         clock: As given.
     """
 
@@ -110,7 +111,7 @@ class Connection:
     ) -> None:
         self.account = account
         self.clock = clock or Clock()
-        self._given = credential
+        self.credential = credential
         self._retry = retry or RetrySettings()
         self._lock = threading.Lock()
         self._client: BatchClient | None = None
@@ -142,7 +143,7 @@ class Connection:
     @property
     def key_auth(self) -> bool:
         """Whether requests are signed with a key (and so cannot make pools in a virtual network)."""
-        return credentials.is_key(self.account, self._given)
+        return credentials.is_key(self.account, self.credential)
 
     @property
     def client(self) -> BatchClient:
@@ -173,7 +174,7 @@ class Connection:
 
         return sdk.build_client(
             self._endpoint,
-            credentials.build(self.account, self._given),
+            credentials.build(self.account, self.credential),
             scope=credentials.scope(self.account),
             user_agent=f"azbatch/{azbatch_core.__version__}",
             connections=_CONNECTIONS,

@@ -258,6 +258,9 @@ def _no_answer(exc: BaseException, host: str) -> AzBatchError:
                 f"the TLS certificate{where} is not trusted: {cause.verify_message}",
                 hint="behind a proxy that re-encrypts, point REQUESTS_CA_BUNDLE at its CA certificate",
             )
+        if isinstance(cause, ssl.SSLError):
+            reason = (cause.reason or "unknown reason").replace("_", " ").lower()
+            return ServiceUnavailable(f"no answer{where}: TLS failed ({reason})", retryable=True)
         if isinstance(cause, socket.gaierror):
             return ServiceUnavailable(
                 f"no answer{where}: the host name is not known",

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.errors import AuthenticationError, AzBatchError, ConfigurationError, ServiceUnavailable
-from azbatch_core.service import credentials, failures, keyvault, retry
+from azbatch_core.service import credentials, failures, keyvault
+from azbatch_core.service import retry as retries
+from azbatch_core.service.connection import Clock
+from azbatch_core.service.retry import RetrySettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,7 +63,8 @@ class StorageResolver:
         account: The account whose storage it is.
         lifetime: How long signatures last, from now.
         credential: A caller's token credential, used in place of the account's own.
-        now: The time.
+        clock: Time and waiting.
+        retry: The bounds of retrying.
         transport: An azure-core transport in place of the usual one.
 
     Attributes:
@@ -73,13 +77,15 @@ class StorageResolver:
         *,
         lifetime: timedelta,
         credential: object | None = None,
-        now: Callable[[], datetime] | None = None,
+        clock: Clock | None = None,
+        retry: RetrySettings | None = None,
         transport: Any = None,
     ) -> None:
         self._account = account
         self._lifetime = lifetime
         self._credential = credential
-        self._now = now or (lambda: datetime.now(timezone.utc))
+        self._clock = clock or Clock()
+        self._retry = retry or RetrySettings(attempts=4, total_time=30.0)
         self._transport = transport
         self._lock = threading.Lock()
         self._urls: dict[StorageRef, str] = {}
@@ -158,7 +164,7 @@ class StorageResolver:
             ),
             # No start time: a signature that begins "now" is refused by a node whose clock is a little
             # behind.
-            expiry=self._now() + lifetime,
+            expiry=self._clock.now() + lifetime,
             protocol="https" if storage.blob_endpoint.startswith("https://") else None,
             **secret,
         )
@@ -176,7 +182,7 @@ class StorageResolver:
                 f" {self._lifetime.days}: later uploads would fail; use an identity or a shorter wall time"
             )
         if self._delegation is None:
-            now = self._now()
+            now = self._clock.now()
             self._delegation = self._send(
                 lambda: self._service().get_user_delegation_key(now - timedelta(minutes=15), now + lifetime)
             )
@@ -226,7 +232,9 @@ class StorageResolver:
             except AzureError as exc:
                 raise failures.from_sdk(exc, self._storage.blob_endpoint) from exc
 
-        return retry.run(attempt, retry.RetrySettings(attempts=4, total_time=30.0), name="storage")
+        return retries.run(
+            attempt, self._retry, name="storage", sleep=self._clock.sleep, clock=self._clock.monotonic
+        )
 
     def _warn(self, text: str) -> None:
         if text not in self.warnings:

@@ -336,6 +336,8 @@ def test_a_token_is_asked_for_with_the_scope_of_the_cloud_and_never_sent_over_ht
         with pytest.raises(ServiceUnavailable) as caught:
             connection.call(connection.client.get_job, "j")
         assert "the-token" not in str(caught.value)
+        # The server speaks no TLS.
+        assert "TLS failed" in caught.value.message
     assert asked == ["https://batch.core.usgovcloudapi.net//.default"]
 
 

@@ -1,0 +1,244 @@
+"""Containers by name become URLs that the genuine storage client can use; the local service is the storage."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import HttpResponseError
+from azure.core.pipeline.transport import HttpTransport
+from azure.storage.blob import ContainerClient
+
+from azbatch_core.errors import AzBatchError, ConfigurationError, NotFound
+from azbatch_core.local import LocalBatch
+from azbatch_core.plan.secrets import StorageRef, reveal
+from azbatch_core.service.connection import Clock
+from azbatch_core.service.keyvault import KeyVaultResolver
+from azbatch_core.service.retry import RetrySettings
+from azbatch_core.service.storage import StorageResolver, signature_lifetime
+from azbatch_core.specs import AccountSpec, JobSpec, Secret, StorageSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[LocalBatch]:
+    """A local service, with its storage."""
+    with LocalBatch() as running:
+        yield running
+
+
+@pytest.fixture
+def account(service: LocalBatch) -> AccountSpec:
+    """Its account."""
+    storage = StorageSpec(
+        blob_endpoint=service.blob_endpoint,
+        account_name=service.blob_account,
+        account_key=Secret(service.blob_key),
+    )
+    return AccountSpec(
+        name="mine",
+        endpoint=service.endpoint,
+        account_name=service.account_name,
+        account_key=Secret(service.account_key),
+        storage=storage,
+    )
+
+
+class At(Clock):
+    """A clock that stands still."""
+
+    def now(self) -> datetime:
+        """The same moment for ever."""
+        return NOW
+
+
+def resolver(account: AccountSpec, **options: Any) -> StorageResolver:
+    return StorageResolver(account, **{"lifetime": DAY, **options})
+
+
+def test_a_container_is_made_and_can_be_written_but_not_read(account: AccountSpec) -> None:
+    resolve = resolver(account)
+    url = resolve(StorageRef("results", permission="w"))
+    resolve.close()
+    with ContainerClient.from_container_url(url) as container:
+        container.upload_blob("job/task/out.txt", b"3.14")
+        with pytest.raises(HttpResponseError):
+            container.download_blob("job/task/out.txt").readall()
+    reading = resolver(account)(StorageRef("results", permission="rl"))
+    with ContainerClient.from_container_url(reading) as container:
+        assert [blob.name for blob in container.list_blobs()] == ["job/task/out.txt"]
+        assert container.download_blob("job/task/out.txt").readall() == b"3.14"
+
+
+def test_the_account_in_the_path_stays_there(account: AccountSpec, service: LocalBatch) -> None:
+    url = resolver(account)(StorageRef("in-the-path"))
+    assert url.startswith(f"{service.blob_endpoint}/in-the-path?")
+    assert urlsplit(url).path == f"/{service.blob_account}/in-the-path"
+
+
+def test_a_container_that_exists_is_fine_and_one_reference_has_one_url(account: AccountSpec) -> None:
+    first = resolver(account)
+    assert first(StorageRef("again")) == first(StorageRef("again"))
+    assert resolver(account)(StorageRef("again")).startswith(first(StorageRef("again")).partition("?")[0])
+    assert first.warnings == []
+
+
+def test_a_signature_lasts_as_long_as_asked_and_has_no_beginning(account: AccountSpec) -> None:
+    query = parse_qs(urlsplit(resolver(account, clock=At(), lifetime=8 * DAY)(StorageRef("x-y"))).query)
+    assert query["se"] == ["2026-03-09T12:00:00Z"]
+    assert "st" not in query
+    assert set(query["sp"][0]) == set("acw")
+    assert query["sr"] == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("wall_time", "days"),
+    [("2d", 3), ("7d", 8), (None, 181), ("365d", 181)],
+)
+def test_a_signature_outlives_the_last_task_of_its_job(wall_time: str | None, days: int) -> None:
+    job = JobSpec.model_validate({"name": "n", "wall_time": wall_time, "tasks": [{"command": ["true"]}]})
+    assert signature_lifetime(job) == days * DAY
+
+
+def test_an_identity_needs_no_signature(account: AccountSpec, service: LocalBatch) -> None:
+    url = resolver(account)(StorageRef("by-identity", identity="/subscriptions/s/x"))
+    assert url == f"{service.blob_endpoint}/by-identity"
+
+
+def test_a_body_is_revealed_with_it(account: AccountSpec) -> None:
+    body = {"outputFiles": [{"destination": {"container": {"containerUrl": StorageRef("revealed")}}}]}
+    revealed = reveal(body, storage=resolver(account))
+    assert "sig=" in revealed["outputFiles"][0]["destination"]["container"]["containerUrl"]
+
+
+def test_storage_that_only_the_nodes_can_reach_is_a_warning(account: AccountSpec) -> None:
+    assert account.storage is not None
+    behind = account.storage.replace(blob_endpoint="http://127.0.0.1:9/locked")
+    resolve = resolver(account.replace(storage=behind), retry=RetrySettings(attempts=1))
+    url = resolve(StorageRef("there"))
+    assert "sig=" in url
+    assert len(resolve.warnings) == 1
+    assert "cannot create the container 'there'" in resolve.warnings[0]
+    assert "sig=" not in resolve.warnings[0]
+
+
+def test_an_account_without_storage_says_what_to_add(account: AccountSpec) -> None:
+    with pytest.raises(ConfigurationError, match="has no storage"):
+        resolver(account.replace(storage=None))(StorageRef("x-y"))
+
+
+def test_a_wrong_container_name_is_the_services_error(account: AccountSpec) -> None:
+    with pytest.raises(AzBatchError) as caught:
+        resolver(account)(StorageRef("No_Such_Name"))
+    assert caught.value.code is not None
+    assert "\n" not in str(caught.value)
+
+
+def test_a_token_does_not_travel_to_storage_over_http(account: AccountSpec) -> None:
+    assert account.storage is not None
+    keyless = account.storage.replace(account_key=None)
+    with pytest.raises(ConfigurationError, match="must not travel unencrypted"):
+        resolver(account.replace(storage=keyless), credential=Token())(StorageRef("x-y"))
+
+
+class Token:
+    """A token credential."""
+
+    def __init__(self) -> None:
+        self.scopes: list[str] = []
+
+    def get_token(self, *scopes: str, **_: Any) -> AccessToken:
+        """Note what for."""
+        self.scopes.extend(scopes)
+        return AccessToken("a-token", 2**31)
+
+
+class Canned(HttpTransport):  # type: ignore[type-arg]
+    """A transport that answers from a table of path endings."""
+
+    def __init__(self, **answers: tuple[int, str, str]) -> None:
+        self.answers = answers
+        self.sent: list[Any] = []
+
+    def send(self, request: Any, **_: Any) -> Any:
+        """Answer."""
+        from azure.core.rest._requests_basic import RestRequestsTransportResponse  # noqa: PLC0415 - a test only
+        from requests import Response  # noqa: PLC0415 - same
+
+        self.sent.append(request)
+        key = next(name for name in self.answers if name in request.url)
+        status, kind, body = self.answers[key]
+        inner = Response()
+        inner.status_code = status
+        inner.headers["Content-Type"] = kind
+        inner._content = body.encode()
+        inner._content_consumed = True
+        answer = RestRequestsTransportResponse(  # type: ignore[no-untyped-call]
+            request=request, internal_response=inner
+        )
+        answer.read()
+        return answer
+
+    def open(self) -> None:
+        """Nothing to open."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close."""
+
+
+DELEGATION = """<?xml version="1.0" encoding="utf-8"?>
+<UserDelegationKey>
+  <SignedOid>o</SignedOid><SignedTid>t</SignedTid>
+  <SignedStart>2026-03-01T11:45:00Z</SignedStart><SignedExpiry>2026-03-08T12:00:00Z</SignedExpiry>
+  <SignedService>b</SignedService><SignedVersion>2024-11-04</SignedVersion>
+  <Value>a2V5IG9mIGE=</Value>
+</UserDelegationKey>"""
+
+
+def test_without_a_key_storage_lends_one_for_seven_days() -> None:
+    storage = StorageSpec(blob_endpoint="https://store.blob.core.windows.net")
+    account = AccountSpec(name="entra", endpoint="https://a.b.batch.azure.com", storage=storage)
+    # Both requests have a restype: the first ending that fits is taken.
+    transport = Canned(userdelegationkey=(200, "application/xml", DELEGATION), restype=(201, "", ""))
+    token = Token()
+    resolve = resolver(account, credential=token, clock=At(), lifetime=10 * DAY, transport=transport)
+    query = parse_qs(urlsplit(resolve(StorageRef("results"))).query)
+    assert query["se"] == ["2026-03-08T12:00:00Z"]
+    assert query["skoid"] == ["o"]
+    assert query["spr"] == ["https"]
+    assert "last 7 days, the job may last 10" in resolve.warnings[0]
+    assert set(token.scopes) == {"https://storage.azure.com/.default"}
+
+
+def test_a_secret_in_a_vault_is_read_once() -> None:
+    found = (200, "application/json", json.dumps({"value": "the secret", "id": "x"}))
+    transport, token = Canned(secrets=found), Token()
+    resolve = KeyVaultResolver(lambda: token, transport=transport)
+    reference = "keyvault:https://my.vault.usgovcloudapi.net/secrets/batch-key"
+    assert Secret(reference).reveal(resolve) == "the secret"
+    assert Secret(reference).reveal(resolve) == "the secret"
+    assert [request.url for request in transport.sent] == [
+        "https://my.vault.usgovcloudapi.net/secrets/batch-key?api-version=7.4"
+    ]
+    assert transport.sent[0].headers["Authorization"] == "Bearer a-token"
+    assert token.scopes == ["https://vault.usgovcloudapi.net/.default"]
+    assert "the secret" not in repr(resolve)
+
+
+def test_a_missing_secret_is_not_found() -> None:
+    body = json.dumps({"error": {"code": "SecretNotFound", "message": "A secret was not found"}})
+    resolve = KeyVaultResolver(Token, transport=Canned(secrets=(404, "application/json", body)))
+    with pytest.raises(NotFound, match="A secret was not found"):
+        resolve("keyvault:https://my.vault.azure.net/secrets/nothing")
