@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.http import casing
-from azbatch_core.local.routes.slices import page_of
 
 if TYPE_CHECKING:
     from azbatch_core.local.http.call import Call
@@ -75,5 +74,6 @@ def task_counts(call: Call) -> Response:
 
 def preparation_status(call: Call) -> Response:
     """GET /jobs/{jobId}/jobpreparationandreleasetaskstatus."""
-    documents, after = page_of(call.engine.preparation_status(call.ids["jobId"]), call.page())
+    page = call.page()
+    documents, after = call.engine.preparation_status(call.ids["jobId"], page.match, page.after, page.limit)
     return call.listing(documents, after, casing.PREPARATION)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.http import casing
-from azbatch_core.local.routes.slices import page_of
 
 if TYPE_CHECKING:
     from azbatch_core.local.http.call import Call
@@ -29,5 +28,6 @@ def get(call: Call) -> Response:
 
 def counts(call: Call) -> Response:
     """GET /nodecounts."""
-    documents, after = page_of(call.engine.list_node_counts(), call.page())
+    page = call.page()
+    documents, after = call.engine.list_node_counts(page.match, page.after, page.limit)
     return call.listing(documents, after)

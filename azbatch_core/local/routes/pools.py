@@ -56,6 +56,11 @@ def stop_resize(call: Call) -> Response:
     return call.written(call.engine.stop_resize_pool(call.ids["poolId"]))
 
 
+def disable_auto_scale(call: Call) -> Response:
+    """POST /pools/{poolId}/disableautoscale."""
+    return call.written(call.engine.disable_auto_scale(call.ids["poolId"]))
+
+
 def delete(call: Call) -> Response:
     """DELETE /pools/{poolId}."""
     call.engine.delete_pool(call.ids["poolId"])

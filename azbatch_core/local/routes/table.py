@@ -71,7 +71,7 @@ _POOLS = (
         "get_pool", "GET", _POOL, 200, pools.get, select="BatchPool", expand=True, fragment="pools/@Element"
     ),
     _pool("update_pool", "PATCH", _POOL, 200, pools.patch, body="BatchPoolUpdateOptions"),
-    Operation("disable_pool_auto_scale", "POST", _POOL + "/disableautoscale", 200),
+    Operation("disable_pool_auto_scale", "POST", _POOL + "/disableautoscale", 200, pools.disable_auto_scale),
     _pool(
         "enable_pool_auto_scale",
         "POST",

@@ -1,0 +1,137 @@
+"""Request bodies against the declared shapes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from azbatch_core.local.errors import BatchError
+from azbatch_core.local.wire.validate import validate
+
+POOL = {
+    "id": "pool1",
+    "vmSize": "standard_d2s_v3",
+    "virtualMachineConfiguration": {
+        "imageReference": {"publisher": "canonical", "offer": "ubuntu-24_04-lts", "sku": "server"},
+        "nodeAgentSKUId": "batch.node.ubuntu 24.04",
+    },
+}
+
+
+def refusal(model, body, **options):
+    with pytest.raises(BatchError) as caught:
+        validate(model, body, **options)
+    return caught.value.code, dict(caught.value.values)
+
+
+def test_a_body_in_normal_form_is_left_as_it_is():
+    assert validate("BatchPoolCreateOptions", POOL) == POOL
+
+
+def test_enumerations_take_any_case_and_come_out_declared():
+    body = validate("BatchJobUpdateOptions", {"onAllTasksComplete": "TerminateJob"})
+    assert body == {"onAllTasksComplete": "terminatejob"}
+    container = {**POOL["virtualMachineConfiguration"], "containerConfiguration": {"type": "DOCKERCOMPATIBLE"}}
+    pool = validate("BatchPoolCreateOptions", {**POOL, "virtualMachineConfiguration": container})
+    assert pool["virtualMachineConfiguration"]["containerConfiguration"]["type"] == "dockerCompatible"
+
+
+def test_numbers_sent_as_strings_are_numbers():
+    sent = {"resizeTimeout": "PT20M00S", "targetDedicatedNodes": "0", "targetLowPriorityNodes": "3"}
+    assert validate("BatchPoolResizeOptions", sent) == {
+        "resizeTimeout": "PT20M",
+        "targetDedicatedNodes": 0,
+        "targetLowPriorityNodes": 3,
+    }
+
+
+def test_a_wrong_enumeration_member_is_named_like_the_real_service_does():
+    code, values = refusal("BatchJobUpdateOptions", {"onAllTasksComplete": "badValue"})
+    assert code == "InvalidPropertyValue"
+    assert values == {
+        "PropertyName": "onAllTasksComplete",
+        "PropertyValue": "badValue",
+        "Reason": "The value provided for one of the properties in the request body is invalid.",
+    }
+
+
+def test_a_missing_required_property_is_named():
+    assert refusal("BatchTaskCreateOptions", {"id": "t"}) == (
+        "MissingRequiredProperty",
+        {"PropertyName": "commandLine"},
+    )
+    no_sku = {"imageReference": {}, "nodeAgentSKUId": "x"}
+    assert validate("BatchPoolCreateOptions", {**POOL, "virtualMachineConfiguration": no_sku})
+    code, values = refusal("BatchPoolCreateOptions", {**POOL, "virtualMachineConfiguration": {}})
+    assert (code, values["PropertyName"]) == ("MissingRequiredProperty", "imageReference")
+
+
+def test_null_is_as_good_as_absent():
+    assert validate("BatchJobUpdateOptions", {"priority": None}) == {}
+    assert refusal("BatchTaskCreateOptions", {"id": None, "commandLine": "x"})[0] == "MissingRequiredProperty"
+
+
+def test_unknown_and_read_only_properties_are_refused_by_name():
+    code, values = refusal("BatchJobCreateOptions", {"id": "j", "poolInfo": {}, "poolInof": {}})
+    assert (code, values["PropertyName"]) == ("UnsupportedProperty", "poolInof")
+    code, values = refusal("BatchJob", {"poolInfo": {"poolId": "p"}, "state": "active"})
+    assert (code, values["PropertyName"]) == ("UnsupportedProperty", "state")
+    assert "read-only" in values["Reason"]
+
+
+def test_older_clients_may_send_what_their_version_had():
+    body = {**POOL, "resourceTags": {"a": "b"}, "certificateReferences": []}
+    assert validate("BatchPoolCreateOptions", body, older=True) == POOL
+    assert refusal("BatchPoolCreateOptions", body)[0] == "UnsupportedProperty"
+
+
+def test_cloud_service_pools_answer_their_retirement():
+    body = {**POOL, "cloudServiceConfiguration": {"osFamily": "5"}}
+    assert refusal("BatchPoolCreateOptions", body, older=True)[0] == "CloudServiceConfigurationRetired"
+
+
+@pytest.mark.parametrize(
+    ("prop", "value"),
+    [
+        ("requiredSlots", True),
+        ("requiredSlots", "one"),
+        ("requiredSlots", 2**31),
+        ("requiredSlots", 1.5),
+        ("commandLine", 5),
+        ("environmentSettings", {}),
+        ("environmentSettings", ["A=B"]),
+        ("constraints", "PT1H"),
+        ("constraints", {"maxWallClockTime": "1 hour"}),
+        ("constraints", {"maxTaskRetryCount": []}),
+    ],
+)
+def test_wrong_types_are_refused(prop, value):
+    code, values = refusal("BatchTaskCreateOptions", {"id": "t", "commandLine": "x", prop: value})
+    assert code == "InvalidPropertyValue"
+    assert values["PropertyName"] in {prop, "maxWallClockTime", "maxTaskRetryCount"}
+
+
+@pytest.mark.parametrize("body", [None, [], "x", 1])
+def test_a_body_that_is_no_object_is_refused(body):
+    assert refusal("BatchTaskCreateOptions", body)[0] == "InvalidRequestBody"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=10,
+)
+task_names = st.sampled_from(
+    ["id", "commandLine", "constraints", "environmentSettings", "dependsOn", "outputFiles", "userIdentity"]
+)
+
+
+@given(st.dictionaries(task_names | st.text(max_size=8), json_values, max_size=6))
+def test_any_body_is_either_normal_or_refused_and_normal_form_is_stable(body):
+    try:
+        normal = validate("BatchTaskCreateOptions", body)
+    except BatchError as error:
+        assert error.status == 400
+    else:
+        assert validate("BatchTaskCreateOptions", normal) == normal
