@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from azbatch_core.service.states import NodeSummary
 
 _COLUMNS = (
-    Column("NODE"),
+    Column("NODE", shrink=True),
     Column("STATE", state=True),
     Column("TASKS", right=True),
     Column("KIND", drop=2),

@@ -123,6 +123,7 @@ class Column:
         right: Whether figures line up on the right.
         drop: Columns with the highest figure above 0 go first when the terminal is too narrow.
         shrink: Whether the text may be cut to fit.
+        most: Cells that it may take on a terminal, however wide; None for no bound.
         state: Whether the words are states and get their colours.
     """
 
@@ -130,6 +131,7 @@ class Column:
     right: bool = False
     drop: int = 0
     shrink: bool = False
+    most: int | None = None
     state: bool = False
 
 
@@ -173,6 +175,7 @@ def _render(columns: Sequence[Column], rows: list[list[str]], *, err: bool) -> s
     widths = [max(cell_len(row[index]) for row in table) for index in range(len(columns))]
     kept = list(range(len(columns)))
     if terminal is not None:
+        widths = [min(width, column.most or width) for width, column in zip(widths, columns, strict=True)]
         kept = _columns_that_fit(columns, widths, terminal)
         _shrink(columns, widths, kept, terminal)
 

@@ -12,11 +12,14 @@ from azbatch_core.cli import exits
 from azbatch_core.cli.client import open_batch
 from azbatch_core.cli.follow import follow
 from azbatch_core.cli.lazy import command, json_option
-from azbatch_core.cli.output import job_document, print_json
+from azbatch_core.cli.output import job_document, paint_state, print_json
+from azbatch_core.cli.progress import info
 from azbatch_core.cli.submission import show_plan, submit_plan
 from azbatch_core.cli.tables import print_outcome
 
 if TYPE_CHECKING:
+    from azbatch_core.client import JobHandle
+    from azbatch_core.service.states import JobStatus
     from azbatch_core.specs import JobSpec
 
 
@@ -72,8 +75,20 @@ def run(
         task = status.failures[0] if status.failures else None
         code = exits.task_exit_code(task, succeeded=status.exit_code == 0)
         if code:
-            print_outcome(submission.job, status)
+            _say_failure(submission.job, status, quiet=quiet)
     exits.finish(code)
+
+
+def _say_failure(job: JobHandle, status: JobStatus, *, quiet: bool) -> None:
+    """Why it failed: a line where the command itself says more in its output, else all that is known."""
+    from azbatch_core.service.states import Category  # noqa: PLC0415 - not needed for help
+
+    task = status.failures[0] if status.failures else None
+    if task is not None and task.category is Category.USER and task.exit_code is not None:
+        if not quiet:
+            info(f"{status.handle} {paint_state(status.state.value, err=True)}: {task.message}")
+        return
+    print_outcome(job, status)
 
 
 def _job(

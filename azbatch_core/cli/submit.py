@@ -13,6 +13,7 @@ from azbatch_core.cli.client import open_batch
 from azbatch_core.cli.follow import follow, too_many_to_follow
 from azbatch_core.cli.lazy import command, json_option
 from azbatch_core.cli.output import job_document, print_json
+from azbatch_core.cli.paint import is_terminal
 from azbatch_core.cli.progress import info
 from azbatch_core.cli.submission import show_plan, submit_plan
 from azbatch_core.cli.tables import print_end
@@ -96,5 +97,7 @@ def _follow(job: JobHandle, tasks: int, *, logs: bool | None, quiet: bool, as_js
     if as_json:
         print_json(job_document(status))
     else:
+        if show_logs and is_terminal():
+            click.echo()
         print_end(job, status)
     return status.exit_code

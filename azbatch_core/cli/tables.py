@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 MANY_TASKS = 50
 """Jobs with more tasks than this end with a summary and the failures, not with a line for each task."""
 
+_NODE_WIDTH = 20
+"""Node ids are 70 characters and more; those of one pool differ in the first of them."""
+
 _TASK_COLUMNS = (
     Column("TASK"),
     Column("STATE", state=True),
     Column("EXIT", right=True),
-    Column("NODE", drop=2, shrink=True),
+    Column("NODE", drop=2, shrink=True, most=_NODE_WIDTH),
     Column("TIME", right=True),
     Column("TRIES", right=True, drop=3),
     Column("NOTE", drop=1, shrink=True),
@@ -53,13 +56,18 @@ def _task_row(task: TaskStatus) -> tuple[str, ...]:
 def print_end(job: JobHandle, status: JobStatus) -> None:
     """How each task went on stdout; for a job that did not succeed also why, on stderr."""
     if status.total <= MANY_TASKS:
-        print_tasks(job.tasks())
+        print_tasks(sorted(job.tasks(), key=_as_they_ran))
     else:
         counts = ", ".join(f"{count} {paint_state(state.value)}" for state, count in status.counts.items())
         click.echo(f"{status.total} tasks: {counts}")
         if status.failures:
             print_tasks(status.failures)
     print_outcome(job, status)
+
+
+def _as_they_ran(task: TaskStatus) -> tuple[bool, float, int, str]:
+    """A key that sorts tasks by their start; those that never ran come last, `t2` before `t10`."""
+    return task.started is None, task.started.timestamp() if task.started else 0.0, len(task.id), task.id
 
 
 def print_outcome(job: JobHandle, status: JobStatus) -> None:
@@ -82,7 +90,10 @@ def print_reasons(reasons: list[Explanation], *, err: bool) -> None:
     """Each explanation with its hint, at most ten when they are an aside to something else."""
     shown = reasons[:_MOST_REASONS] if err else reasons
     for reason in shown:
-        click.echo(f"  {paint(reason.subject, err=err, bold=True)}: {reason.text}", err=err)
+        first, *more = reason.text.splitlines() or [""]
+        click.echo(f"  {paint(reason.subject, err=err, bold=True)}: {first}", err=err)
+        for line in more:  # the end of the task's own output
+            click.echo(f"    {paint('|', err=err, dim=True)} {line.strip()}", err=err)
         if reason.hint:
             click.echo(f"    {paint('try:', err=err, fg='cyan')} {reason.hint}", err=err)
     if len(reasons) > len(shown):

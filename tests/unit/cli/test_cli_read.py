@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     from pytest_mock import MockerFixture
 
 T0 = datetime(2026, 3, 1, tzinfo=timezone.utc)
+DAY = timedelta(days=1)
 
 
 @pytest.fixture
 def two_jobs(batch: FakeBatch) -> None:
     batch.found_jobs = [
-        JobSummary("local:b", "b", JobState.RUNNING, "b", "ann", "pool-1", T0, None, 2, 1, 4, 1),
         JobSummary("local:a", "a", JobState.SUCCEEDED, "a", "ann", "pool-1", T0, T0, 0, 0, 3, 0),
+        JobSummary("local:b", "b", JobState.RUNNING, "b", "ann", "pool-1", T0 + DAY, None, 2, 1, 4, 1),
     ]
 
 
@@ -55,7 +56,7 @@ def test_jobs(batch: FakeBatch, azbatch: Azbatch) -> None:
 @pytest.mark.usefixtures("two_jobs")
 def test_jobs_can_be_filtered_and_limited(batch: FakeBatch, azbatch: Azbatch) -> None:
     assert len(azbatch("jobs", "--state", "succeeded").out.splitlines()) == 2
-    assert len(azbatch("jobs", "--limit", "1").out.splitlines()) == 2
+    assert azbatch("jobs", "--limit", "1").out.splitlines()[1].startswith("b "), "the newest"
     azbatch("jobs", "--all")
     assert batch.mine[-1] is False
     result = azbatch("jobs", "--state", "finished")
@@ -85,7 +86,7 @@ def test_jobs_as_json(azbatch: Azbatch) -> None:
     assert (first["state"], first["total"], first["created"], first["ended"]) == (
         "running",
         8,
-        "2026-03-01T00:00:00.000Z",
+        "2026-03-02T00:00:00.000Z",
         None,
     )
     assert second["handle"] == "local:a"

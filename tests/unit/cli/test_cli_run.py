@@ -7,7 +7,7 @@ import pytest
 
 from azbatch_core.cli.run import _job
 from azbatch_core.errors import SpecError
-from azbatch_core.service.states import Explanation, TaskState
+from azbatch_core.service.states import Category, Explanation, TaskState
 
 if TYPE_CHECKING:
     from cli_fakes import Azbatch, Chunk, FakeBatch, MakeTask
@@ -128,12 +128,23 @@ def test_it_exits_with_the_tasks_code_and_says_why(
 ) -> None:
     batch.fake_job.listed = [make_task("t1", task_code)]
     batch.fake_job.reason = "a task failed"
-    batch.fake_job.reasons = [Explanation("t1", "the command ended with an error", "look at its output")]
+    batch.fake_job.reasons = [Explanation("t1", "no such image\ndetail one\n detail two", "look at the name")]
     result = azbatch("run", "--", "false")
     assert result.code == expected
     assert result.out == ""
     assert "azbatch: local:job-1 failed: a task failed\n" in result.err
-    assert "  t1: the command ended with an error\n    try: look at its output\n" in result.err
+    assert result.err.endswith(
+        "  t1: no such image\n    | detail one\n    | detail two\n    try: look at the name\n"
+    )
+
+
+def test_a_command_that_failed_by_itself_is_one_line(
+    batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask
+) -> None:
+    batch.fake_job.listed = [make_task("t1", 5, category=Category.USER, message="exit code 5")]
+    batch.fake_job.reasons = [Explanation("t1", "a tail of what was just shown")]
+    assert azbatch("run", "false").err.endswith("azbatch: local:job-1 failed: exit code 5\n")
+    assert azbatch("run", "-q", "false").err == ""
 
 
 def test_a_cancelled_job_is_no_success(batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask) -> None:
