@@ -224,7 +224,7 @@ _NODES = (
     Operation("create_node_user", "POST", _NODE + "/users", 201, body="BatchNodeUserCreateOptions"),
     Operation("delete_node_user", "DELETE", _NODE + "/users/{userName}", 200),
     Operation(
-        "replace_node_user", "PUT", _NODE + "/users/{userName}", 200, body="BatchNodeUserUpdateOptions"
+        "replace_node_user", "PUT", _NODE + "/users/{userName}", 200, body="BatchNodeUserReplaceOptions"
     ),
     Operation("get_node", "GET", _NODE, 200, nodes.get, select="BatchNode", fragment="nodes/@Element"),
     Operation(

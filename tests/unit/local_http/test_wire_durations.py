@@ -59,7 +59,9 @@ def test_times_come_back_in_utc_with_trimmed_fractions(sent, shown):
     assert durations.normalise_time(sent) == shown
 
 
-@pytest.mark.parametrize("text", ["", "now", "2025-13-01T00:00:00Z", "2025-01-16", "0001-01-01T00:00:00+02:00"])
+@pytest.mark.parametrize(
+    "text", ["", "now", "2025-13-01T00:00:00Z", "2025-01-16", "0001-01-01T00:00:00+02:00"]
+)
 def test_what_is_no_time_is_refused(text):
     with pytest.raises(ValueError, match=r".*"):
         durations.normalise_time(text)

@@ -32,7 +32,10 @@ def test_a_body_in_normal_form_is_left_as_it_is():
 def test_enumerations_take_any_case_and_come_out_declared():
     body = validate("BatchJobUpdateOptions", {"onAllTasksComplete": "TerminateJob"})
     assert body == {"onAllTasksComplete": "terminatejob"}
-    container = {**POOL["virtualMachineConfiguration"], "containerConfiguration": {"type": "DOCKERCOMPATIBLE"}}
+    container = {
+        **POOL["virtualMachineConfiguration"],
+        "containerConfiguration": {"type": "DOCKERCOMPATIBLE"},
+    }
     pool = validate("BatchPoolCreateOptions", {**POOL, "virtualMachineConfiguration": container})
     assert pool["virtualMachineConfiguration"]["containerConfiguration"]["type"] == "dockerCompatible"
 

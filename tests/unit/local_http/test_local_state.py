@@ -1,0 +1,97 @@
+"""The state directory."""
+
+from __future__ import annotations
+
+import stat
+
+import pytest
+
+from azbatch_core.local import daemon
+from azbatch_core.local.__main__ import main
+from azbatch_core.local.state import Endpoint, StateDirectory
+
+ENDPOINT = Endpoint("http://127.0.0.1:1", "local", "a2V5", 1, "0", "http://127.0.0.1:1/b", "b", "a2V5Mg==")
+
+
+@pytest.fixture
+def state(tmp_path):
+    state = StateDirectory(tmp_path / "state")
+    state.make()
+    return state
+
+
+def test_the_account_is_made_once_and_only_its_owner_can_read_it(state):
+    first = state.identity()
+    assert state.identity() == first
+    assert stat.S_IMODE(state.path.stat().st_mode) == 0o700
+    assert stat.S_IMODE((state.path / "identity.json").stat().st_mode) == 0o600
+    assert first.account_key not in repr(first)
+    assert first.blob_key not in repr(first)
+
+
+def test_an_announcement_can_be_read_back_and_hides_its_keys_from_reprs(state):
+    state.announce(ENDPOINT)
+    assert state.announced() == ENDPOINT
+    assert stat.S_IMODE((state.path / "endpoint.json").stat().st_mode) == 0o600
+    assert "a2V5" not in repr(ENDPOINT)
+    assert [path.name for path in state.path.iterdir()] == ["endpoint.json"]
+
+
+def test_an_announcement_without_a_living_service_is_stale(state):
+    state.announce(ENDPOINT)
+    assert state.running() is None
+    with state.hold():
+        assert state.running() == ENDPOINT
+    assert state.running() is None
+
+
+def test_half_a_file_is_no_announcement(state):
+    (state.path / "endpoint.json").write_text('{"endpoint": "http')
+    assert state.announced() is None
+
+
+def test_one_service_holds_the_directory(state):
+    with state.hold():
+        assert state.held()
+        with pytest.raises(BlockingIOError), state.hold():
+            pass
+    assert not state.held()
+
+
+def test_stopping_what_does_not_run_says_so(state, tmp_path):
+    assert daemon.stop(state) is False
+    assert daemon.stop(StateDirectory(tmp_path / "nowhere")) is False
+
+
+def test_reset_deletes_a_services_state_and_nothing_else(state, tmp_path):
+    state.identity()
+    daemon.reset(state)
+    assert not state.path.exists()
+    daemon.reset(state)
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "thesis.tex").write_text("years of work")
+    with pytest.raises(daemon.DaemonError, match="does not look like"):
+        daemon.reset(StateDirectory(precious))
+    assert (precious / "thesis.tex").exists()
+
+
+def test_status_of_nothing(tmp_path, capsys):
+    assert main(["status", "--state-dir", str(tmp_path / "none")]) == 1
+    assert '"running": false' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["start", "serve"])
+def test_without_the_extra_one_line_says_what_to_install(command, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("azbatch_core.local.__main__.missing_modules", lambda: ["uvicorn"])
+    assert main([command, "--state-dir", str(tmp_path / "state")]) == 3
+    assert capsys.readouterr().err == "the local service needs an extra: pip install 'azbatch[local]'\n"
+    assert not (tmp_path / "state").exists()
+
+
+def test_the_directory_comes_from_the_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("AZBATCH_LOCAL_DIR", str(tmp_path))
+    assert StateDirectory.default().path == tmp_path
+    monkeypatch.delenv("AZBATCH_LOCAL_DIR")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert StateDirectory.default().path == tmp_path / ".local/state/azbatch/local"
