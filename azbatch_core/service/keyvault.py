@@ -99,7 +99,7 @@ def _get(url: str, credential: Any, scope: str, transport: Any) -> str:
         return str(answer.json()["value"])
 
 
-def resolver(account: AccountSpec) -> KeyVaultResolver:
+def resolver(account: AccountSpec, credential: object | None = None) -> KeyVaultResolver:
     """A resolver that uses the account's own token credential, or else the default chain.
 
     The default chain also where the credential itself may be kept in the vault: a shared key, a client
@@ -107,6 +107,8 @@ def resolver(account: AccountSpec) -> KeyVaultResolver:
     """
 
     def make() -> Any:
+        if credential is not None and not hasattr(credential, "named_key"):
+            return credential
         if account.credential in ("shared_key", "service_principal"):
             return credentials.build_default(account)
         return credentials.build_token(account)

@@ -37,6 +37,7 @@ _LONGEST_TASK = timedelta(days=180)
 _MARGIN = timedelta(days=1)
 # "The key is valid for at most seven days" (Get User Delegation Key).
 _LONGEST_DELEGATION = timedelta(days=7)
+_CLOCKS_DIFFER = timedelta(minutes=15)
 _LIST_PERMISSIONS = "rl"
 
 
@@ -90,8 +91,10 @@ class StorageResolver:
         self._lock = threading.Lock()
         self._urls: dict[StorageRef, str] = {}
         self._made: set[str] = set()
-        self._client: Any = None
         self._delegation: Any = None
+        self._secrets = keyvault.resolver(account, credential)
+        # One moment for all signatures: one that is made later must not outlive the key it was made with.
+        self._begin = self._clock.now()
         self.warnings: list[str] = []
 
     def __call__(self, reference: StorageRef) -> str:
@@ -105,13 +108,6 @@ class StorageResolver:
             if reference not in self._urls:
                 self._urls[reference] = self._resolve(reference)
             return self._urls[reference]
-
-    def close(self) -> None:
-        """Close the connection to the storage, if there is one."""
-        with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
-            client.close()
 
     @property
     def _storage(self) -> StorageSpec:
@@ -136,7 +132,7 @@ class StorageResolver:
         if container in self._made:
             return
         try:
-            self._send(lambda: self._service().create_container(container))
+            self._send(lambda client: client.create_container(container))
         except AzBatchError as error:
             if error.code == "ContainerAlreadyExists":
                 pass
@@ -162,9 +158,8 @@ class StorageResolver:
             permission=ContainerSasPermissions(
                 read=reading, list=reading, write=writing, create=writing, add=writing
             ),
-            # No start time: a signature that begins "now" is refused by a node whose clock is a little
-            # behind.
-            expiry=self._clock.now() + lifetime,
+            # No start time: one that is "now" here has not come yet where a clock is a little behind.
+            expiry=self._begin + lifetime,
             protocol="https" if storage.blob_endpoint.startswith("https://") else None,
             **secret,
         )
@@ -172,9 +167,9 @@ class StorageResolver:
 
     def _signing_key(self) -> tuple[timedelta, dict[str, Any]]:
         """What to sign with: the storage's key, or a key that it lends to a token (at most seven days)."""
-        storage = self._storage
-        if storage.account_key is not None:
-            return self._lifetime, {"account_key": self._account_key()}
+        key = self._account_key()
+        if key is not None:
+            return self._lifetime, {"account_key": key}
         lifetime = min(self._lifetime, _LONGEST_DELEGATION)
         if lifetime < self._lifetime:
             self._warn(
@@ -182,39 +177,33 @@ class StorageResolver:
                 f" {self._lifetime.days}: later uploads would fail; use an identity or a shorter wall time"
             )
         if self._delegation is None:
-            now = self._clock.now()
-            self._delegation = self._send(
-                lambda: self._service().get_user_delegation_key(now - timedelta(minutes=15), now + lifetime)
-            )
+            begin, end = self._begin - _CLOCKS_DIFFER, self._begin + lifetime
+            self._delegation = self._send(lambda client: client.get_user_delegation_key(begin, end))
         return lifetime, {"user_delegation_key": self._delegation}
 
-    def _account_key(self) -> str:
+    def _account_key(self) -> str | None:
         storage = self._storage
-        if storage.account_key is None:  # pragma: no cover - callers have looked
-            raise ConfigurationError(f"the storage account {storage.account_name!r} has no key")
-        key = storage.account_key.reveal(keyvault.resolver(self._account)).strip()
+        if storage.account_key is None:
+            return None
+        key = storage.account_key.reveal(self._secrets).strip()
         credentials.decode_key(key, f"the key of the storage account {storage.account_name!r}")
         return key
-
-    def _service(self) -> Any:
-        if self._client is None:
-            self._client = self._build()
-        return self._client
 
     def _build(self) -> Any:
         from azure.storage.blob import BlobServiceClient  # noqa: PLC0415 - a quarter of a second
 
         storage = self._storage
+        key = self._account_key()
         credential: Any
-        if storage.account_key is not None:
-            credential = {"account_name": storage.account_name, "account_key": self._account_key()}
+        if key is not None:
+            credential = {"account_name": storage.account_name, "account_key": key}
         elif self._credential is not None and not hasattr(self._credential, "named_key"):
             credential = self._credential
         elif credentials.is_key(self._account):
             credential = credentials.build_default(self._account)
         else:
             credential = credentials.build_token(self._account)
-        if not isinstance(credential, dict) and not storage.blob_endpoint.startswith("https://"):
+        if key is None and not storage.blob_endpoint.startswith("https://"):
             raise ConfigurationError(
                 f"the storage account {storage.account_name!r} has an http endpoint,"
                 " and a token must not travel unencrypted",
@@ -223,12 +212,14 @@ class StorageResolver:
         settings = {} if self._transport is None else {"transport": self._transport}
         return BlobServiceClient(storage.blob_endpoint, credential=credential, retry_total=0, **settings)
 
-    def _send(self, function: Callable[[], Any]) -> Any:
+    def _send(self, function: Callable[[Any], Any]) -> Any:
+        """Send one request to the storage. There are few: no connection is kept for more."""
         from azure.core.exceptions import AzureError  # noqa: PLC0415 - azure.* is imported late
 
         def attempt() -> Any:
             try:
-                return function()
+                with self._build() as client:
+                    return function(client)
             except AzureError as exc:
                 raise failures.from_sdk(exc, self._storage.blob_endpoint) from exc
 

@@ -1,4 +1,4 @@
-"""Containers by name become URLs that the genuine storage client can use; the local service is the storage."""
+"""Containers by name become URLs that the genuine storage client can use."""
 
 from __future__ import annotations
 
@@ -68,7 +68,6 @@ def resolver(account: AccountSpec, **options: Any) -> StorageResolver:
 def test_a_container_is_made_and_can_be_written_but_not_read(account: AccountSpec) -> None:
     resolve = resolver(account)
     url = resolve(StorageRef("results", permission="w"))
-    resolve.close()
     with ContainerClient.from_container_url(url) as container:
         container.upload_blob("job/task/out.txt", b"3.14")
         with pytest.raises(HttpResponseError):
