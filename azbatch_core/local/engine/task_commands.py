@@ -137,13 +137,14 @@ class TaskCommands(JobCommands):
         """A job's tasks that match, in the order of their ids after `after`, and the id to go on after.
 
         `match` is asked about id, times, states and `executionInfo` only, which is all that a `$filter` may
-        name; whole documents are built for the page alone. `hints` (`{"state": …}`) narrows in SQL.
+        name; whole documents are built for the page alone. `hints` (by `id`, `state`,
+        `executionInfo/result`) narrow in SQL.
 
         Raises:
             BatchError: JobNotFound.
         """
         job = self.find_job(job_id)
-        rows = self.world.store.tasks.scan(job.key, after, state=(hints or {}).get("state"))
+        rows = self.world.store.tasks.scan(job.key, after, hints or {})
         base = self.world.base
         return page(
             rows,

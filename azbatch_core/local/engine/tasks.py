@@ -81,14 +81,17 @@ def settle(world: World, execution: Execution, outcome: Outcome | None) -> None:
             world.runtime.clear_task(world.place(node), job.id, execution.task_id)
         return
     now = world.now()
+    if outcome is not None and outcome.stopped is None:
+        # It ended by itself, be it a moment before it was to be stopped.
+        fate = None
     if fate in {"lost", "requeue"}:
         _go_back(world, execution, job, str(fate), now)
     elif fate == "terminate" or outcome is None:
-        _complete(world, execution, job, outcome, ended_by_request(), acts=False)
+        _complete(world, execution, job, outcome, ended_by_request(), judged=False)
     elif wants_retry(outcome.exit_code, outcome.failure, execution.retries, _retries(execution.spec)):
         _go_back(world, execution, job, "retry", now)
     else:
-        _complete(world, execution, job, outcome, outcome.failure, acts=True)
+        _complete(world, execution, job, outcome, outcome.failure, judged=True)
 
 
 def _retries(spec: Doc) -> int:
@@ -99,6 +102,9 @@ def _retries(spec: Doc) -> int:
 def _go_back(world: World, execution: Execution, job: Job, why: str, now: int) -> None:
     table = world.store.tasks
     {"lost": table.back, "requeue": table.requeue, "retry": table.retry}[why](execution.seq, now)
+    if execution.node.leaving is None:
+        # It may run elsewhere next: nothing of this try is left behind.
+        world.runtime.clear_task(world.place(execution.node), job.id, execution.task_id)
     counts = world.counts[job.key]
     counts.move("running", "active", execution.slots)
     counts.ready += 1
@@ -121,19 +127,19 @@ def ended_by_request() -> Doc:
 
 
 def _complete(
-    world: World, execution: Execution, job: Job, outcome: Outcome | None, failed: Doc | None, *, acts: bool
+    world: World, execution: Execution, job: Job, outcome: Outcome | None, failed: Doc | None, *, judged: bool
 ) -> None:
+    """To completed; unless it is `judged`, it ends no job and lets no other task go on."""
     now = world.now()
     node = execution.node
     started = None if outcome is None else ticks_of(outcome.started)
     ended = now if outcome is None else ticks_of(outcome.ended)
     exit_code = None if outcome is None else outcome.exit_code
-    acts = acts and job.spec["onTaskFailure"] == "performexitoptionsjobaction" and job.state == "active"
+    acts = judged and job.state == "active" and job.spec["onTaskFailure"] == "performexitoptionsjobaction"
     effect = consequence(execution.spec, exit_code, failed, acts=acts)
-    satisfied = effect.satisfied and execution.fate is None and outcome is not None
-    first = (
-        satisfied and job.spec["usesTaskDependencies"] and not world.store.tasks.is_satisfied(execution.seq)
-    )
+    satisfied = judged and effect.satisfied
+    depended = satisfied and job.spec["usesTaskDependencies"]
+    first = depended and not world.store.tasks.is_satisfied(execution.seq)
     expires = None
     if started is not None:
         expires = retention.expiry(ended, execution.spec["constraints"]["retentionTime"])

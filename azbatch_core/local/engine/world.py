@@ -132,6 +132,7 @@ class World:
         self.timers: dict[tuple[str, int], Cancellable] = {}
         self.expiry: int | None = None
         self.stopping = False
+        self._places: dict[int, NodePlace] = {}
         self._stamp = 0
         self._awake: Cancellable | None = None
 
@@ -217,6 +218,7 @@ class World:
         """Forget a node on which nothing runs."""
         self.free[node.pool].drop(node.key)
         del self.nodes[node.key], self.pool_nodes[node.pool][node.key], self.on_node[node.key]
+        self._places.pop(node.key, None)
         self.addresses.discard(node.address)
         self.due_nodes.pop(node.key, None)
         self.due_pools[node.pool] = None
@@ -268,8 +270,12 @@ class World:
 
     def place(self, node: Node) -> NodePlace:
         """A node as the runtime knows it."""
-        root = self.settings.state_dir / "nodes" / node.pool_id / f"n{node.key}"
-        return NodePlace(node.pool_id, node.id, root, node.address, node.dedicated)
+        place = self._places.get(node.key)
+        if place is None:
+            root = self.settings.state_dir / "nodes" / node.pool_id / f"n{node.key}"
+            place = NodePlace(node.pool_id, node.id, root, node.address, node.dedicated)
+            self._places[node.key] = place
+        return place
 
     # Executions
 

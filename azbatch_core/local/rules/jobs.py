@@ -93,6 +93,9 @@ def check_changes(job: Job, body: Doc) -> None:
         invalid(
             "onAllTasksComplete", "noaction", "The value cannot be changed from terminatejob to noaction."
         )
+    auto = (body.get("poolInfo") or {}).get("autoPoolSpecification")
+    if auto and "autoPoolSpecification" not in job.spec["poolInfo"]:
+        invalid("poolInfo", "autoPoolSpecification", "Only keepAlive of an auto pool can be changed.")
     _check_common(body)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from azbatch_core.local.store.records import Node
 
@@ -94,6 +94,14 @@ class Home(Protocol):
 
 _COLUMNS = ",".join(Task._fields)
 _READY = ",".join(ReadyTask._fields)
+# The unary plus keeps SQLite on the index of ids: the order matters more than the filter.
+_HINTS = {
+    "id": " AND id=?",
+    "state": " AND +state=?",
+    "executionInfo/result": (
+        " AND CASE WHEN state<>'completed' THEN '' WHEN failure IS NULL THEN 'success' ELSE 'failure' END=?"
+    ),
+}
 
 
 class TaskTable:
@@ -160,20 +168,21 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         )
         return {row[0].lower() for row in rows}
 
-    def scan(self, job: int, after: str | None, *, state: str | None = None) -> Iterator[Task]:
+    def scan(self, job: int, after: str | None, hints: Mapping[str, str]) -> Iterator[Task]:
         """A job's tasks in the order of their ids, those after the id `after`.
 
-        Lazy: stop whenever there is enough.
+        `hints` are equalities by the filter's names; those that are columns narrow the scan. Lazy: stop
+        whenever there is enough.
         """
         sql = f"SELECT {_COLUMNS} FROM tasks WHERE job=?"  # noqa: S608 - constant
         values: list[Any] = [job]
         if after is not None:
             sql += " AND id>?"
             values.append(after)
-        if state is not None:
-            # The unary plus keeps SQLite on the index of ids: the order matters more than the filter.
-            sql += " AND +state=?"
-            values.append(state)
+        for name, condition in _HINTS.items():
+            if name in hints:
+                sql += condition
+                values.append(hints[name])
         cursor = self._home.connection.execute(sql + " ORDER BY id", values)
         return map(Task._make, cursor)
 
