@@ -11,7 +11,7 @@ import shlex
 import subprocess
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field, PlainValidator, field_validator
+from pydantic import BeforeValidator, Field, field_validator
 
 from azbatch_core.errors import SpecError
 from azbatch_core.specs.base import Spec
@@ -131,7 +131,7 @@ def _plain_string(text: str) -> SpecError:
 
 Command = Annotated[
     tuple[str, ...] | Shell,
-    PlainValidator(
+    BeforeValidator(
         parse_command,
         json_schema_input_type=tuple[str | float | bool, ...] | Shell | dict[Literal["shell"], str],
     ),

@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, PlainValidator, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from azbatch_core.specs.base import Spec
 from azbatch_core.specs.files import Identity
@@ -100,7 +100,7 @@ class ContainerSpec(Spec):
     )
     run_options: Annotated[
         str | tuple[str, ...],
-        PlainValidator(_parse_options, json_schema_input_type=str | tuple[str, ...]),
+        BeforeValidator(_parse_options, json_schema_input_type=str | tuple[str, ...]),
     ] = Field(
         default=(),
         description=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from pydantic import Field, PlainValidator, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from azbatch_core.errors import SpecError
 from azbatch_core.specs.base import Spec
@@ -128,7 +128,7 @@ def _refuse_twice(variables: Iterable[EnvironmentVariable]) -> None:
 
 Environment = Annotated[
     tuple[EnvironmentVariable, ...],
-    PlainValidator(
+    BeforeValidator(
         parse_environment,
         json_schema_input_type=dict[str, str | float | bool | dict[str, Secret] | None]
         | tuple[str | EnvironmentVariable, ...],

@@ -175,7 +175,7 @@ class Document:
     def _lines(self) -> dict[str, int]:
         """The line of every path; needed only when something is wrong."""
         try:
-            # JSON that YAML does not take: tabs outside of strings (it has none inside), and characters in halves.
+            # What JSON allows and YAML does not: tabs outside of strings, characters in two halves.
             text = _SURROGATE.sub("?", self.text.replace("\t", " "))
             node = self._node or yaml.compose(text, Loader=_Loader)
         except (yaml.YAMLError, RecursionError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final
 
-from pydantic import PlainValidator
+from pydantic import BeforeValidator
 
 from azbatch_core.specs.command import written
 from azbatch_core.specs.names import check_text
@@ -36,5 +36,5 @@ def parse_metadata(given: Any) -> dict[str, str]:
 
 
 Metadata = Annotated[
-    dict[str, str], PlainValidator(parse_metadata, json_schema_input_type=dict[str, str | float | bool])
+    dict[str, str], BeforeValidator(parse_metadata, json_schema_input_type=dict[str, str | float | bool])
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import BeforeValidator, Field, PlainValidator, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from azbatch_core.errors import SpecError
 from azbatch_core.specs.base import Spec
@@ -162,7 +162,7 @@ def _dependency(item: object) -> Dependency:
 
 Dependencies = Annotated[
     tuple[Dependency, ...],
-    PlainValidator(
+    BeforeValidator(
         parse_dependencies,
         json_schema_input_type=tuple[
             str | int | IdRange | StageRef | dict[Literal["range"], tuple[int, int]], ...
