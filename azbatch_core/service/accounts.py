@@ -109,8 +109,12 @@ def load_account(name: str | None = None) -> AccountSpec:
     near = difflib.get_close_matches(chosen, known, n=1)
     raise ConfigurationError(
         f"there is no account {chosen!r}; known: {', '.join(known)}",
-        hint=f"did you mean {near[0]!r}?" if near else f"add [accounts.{chosen}] to {config.path}",
+        hint=f"did you mean {near[0]!r}?" if near else f"add [accounts.{chosen}] to {_shown(config.path)}",
     )
+
+
+def _shown(path: Path) -> str:
+    return str(path) if path.exists() else f"{path}, which does not exist yet"
 
 
 def list_accounts() -> tuple[AccountEntry, ...]:
@@ -256,8 +260,6 @@ class _Config:
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:
-            if os.environ.get("AZBATCH_CONFIG"):
-                raise ConfigurationError(f"AZBATCH_CONFIG names {path}, which does not exist") from None
             return cls(path, "", {})
         except (OSError, UnicodeDecodeError) as exc:
             reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"

@@ -208,6 +208,7 @@ def test_each_attempt_is_signed_anew(server: Server, connection: Connection) -> 
     connection.call(connection.client.get_job, "j")
     ids = {seen.headers["client-request-id"] for seen in server.seen}
     assert len(ids) == 2
+    assert all("azbatch/" in seen.headers["User-Agent"] for seen in server.seen)
     assert all(seen.headers["Authorization"].startswith("SharedKey edge:") for seen in server.seen)
 
 

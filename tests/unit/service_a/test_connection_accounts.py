@@ -178,10 +178,11 @@ def test_what_is_wrong_in_the_file_is_told_with_its_line(
     assert "not base64!" not in str(caught.value)
 
 
-def test_a_named_file_that_is_missing_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_has_no_profiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("AZBATCH_CONFIG", str(tmp_path / "nowhere.toml"))
-    with pytest.raises(ConfigurationError, match="does not exist"):
-        load_account("local")
+    assert [entry.name for entry in list_accounts()] == ["local"]
+    with pytest.raises(ConfigurationError, match=r"nowhere.toml, which does not exist yet"):
+        load_account("prod")
 
 
 def test_a_file_that_is_not_text_is_told_so(config: Path) -> None:
