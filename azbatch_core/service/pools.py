@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("azbatch")
 
-_MANAGED = "azbatch:key"
+_OURS = "azbatch:"
 _STEADY_WITHIN = 120.0
 _DELETED_WITHIN = 900.0
 _BUSY = frozenset({"PoolBeingResized", "OperationInvalidForCurrentState", "PoolBeingCreated"})
@@ -135,7 +135,7 @@ def summaries(connection: Connection) -> Iterator[PoolSummary]:
             slots=int(pool.get("taskSlotsPerNode") or 1),
             autoscale=bool(pool.get("enableAutoScale")),
             errors=tuple(_errors(pool)),
-            managed=_MANAGED in metadata_of(pool),
+            managed=any(name.startswith(_OURS) for name in metadata_of(pool)),
             created=moment(pool.get("creationTime")),
         )
 

@@ -1,0 +1,68 @@
+"""A local Batch service for the contract tests, and a client on it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from azbatch_core import AccountSpec, AzureBatch, JobSpec, StorageSpec, TaskSpec
+from azbatch_core.local import LocalBatch
+from azbatch_core.service.retry import RetrySettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+WITHIN = 60.0
+"""Seconds after which a wait in a test is a failure, on the slowest machine."""
+
+
+@pytest.fixture(scope="session")
+def local() -> Iterator[LocalBatch]:
+    """One local service for the whole run."""
+    with LocalBatch() as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def account(local: LocalBatch) -> AccountSpec:
+    """The account of that service, with its storage."""
+    return AccountSpec(
+        name="here",
+        endpoint=local.endpoint,
+        account_name=local.account_name,
+        credential="shared_key",
+        account_key=local.account_key,
+        storage=StorageSpec(
+            blob_endpoint=local.blob_endpoint, account_name=local.blob_account, account_key=local.blob_key
+        ),
+    )
+
+
+@pytest.fixture
+def client(account: AccountSpec) -> Iterator[AzureBatch]:
+    """A client that does not wait long before it tries again."""
+    with AzureBatch(account) as batch:
+        batch._connection._retry = RetrySettings(first_wait=0.01, max_wait=0.1)
+        yield batch
+
+
+@pytest.fixture
+def job_name(request: pytest.FixtureRequest) -> str:
+    """A job name of this test's own."""
+    return re.sub(r"[^a-z0-9]+", "-", request.node.name.lower())[:40].strip("-")
+
+
+@pytest.fixture
+def make_job(job_name: str) -> Callable[..., JobSpec]:
+    """Make a job spec from commands; ``a=[...]`` gives a task its id, a dict gives more of its fields."""
+
+    def make(*commands: Any, job: dict[str, Any] | None = None, **named: Any) -> JobSpec:
+        tasks = [TaskSpec(command=command) for command in commands]
+        for task_id, what in named.items():
+            fields = what if isinstance(what, dict) else {"command": what}
+            tasks.append(TaskSpec(id=task_id, **fields))
+        return JobSpec(name=job_name, tasks=tuple(tasks), **(job or {}))
+
+    return make

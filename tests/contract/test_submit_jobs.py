@@ -1,0 +1,287 @@
+"""Submitting.
+
+What is sent, what comes back for each task, and what is left behind when something goes wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from azbatch_core import (
+    AzureBatch,
+    Conflict,
+    JobSpec,
+    JobState,
+    NotFound,
+    SpecError,
+    SubmissionError,
+    TaskSpec,
+)
+from azbatch_core.service import calls, sdk
+
+Make = Callable[..., JobSpec]
+WITHIN = 60.0
+
+
+def raw_job(client: AzureBatch, job_id: str) -> dict[str, Any]:
+    return calls.send(client._connection, "GET", "jobs", job_id)
+
+
+def raw_tasks(client: AzureBatch, job_id: str) -> dict[str, str]:
+    found = calls.listing(client._connection, "jobs", job_id, "tasks")
+    return {task["id"]: task["commandLine"] for task in found}
+
+
+def lose_reply(
+    monkeypatch: pytest.MonkeyPatch, name: str, only: Callable[..., bool] = lambda *_: True
+) -> None:
+    """Let the first matching request reach the service, and its answer get lost."""
+    real, lost = getattr(sdk, name), []
+
+    def lossy(*args: Any, **options: Any) -> Any:
+        answer = real(*args, **options)
+        if not lost and only(*args):
+            lost.append(True)
+            raise ConnectionResetError("connection reset by peer")
+        return answer
+
+    monkeypatch.setattr(sdk, name, lossy)
+
+
+def test_a_job_runs_and_closes_itself(client: AzureBatch, make_job: Make) -> None:
+    submission = client.submit(make_job(["echo", "hi"]))
+    assert [result.status for result in submission.results] == ["added"]
+    assert submission.job.wait(WITHIN).state is JobState.SUCCEEDED
+    job = raw_job(client, submission.job.id)
+    assert job["onAllTasksComplete"] == "terminatejob"
+    names = {item["name"] for item in job["metadata"]}
+    assert {"azbatch:stamp", "azbatch:user", "azbatch:version", "azbatch:name"} <= names
+
+
+def test_no_finished_job_stays_active(client: AzureBatch, make_job: Make) -> None:
+    good = client.submit(make_job(["true"])).job
+    bad = client.submit(make_job(["false"])).job
+    assert good.wait(WITHIN).exit_code == 0
+    assert bad.wait(WITHIN).exit_code == 1
+    assert {raw_job(client, job.id)["state"] for job in (good, bad)} <= {"terminating", "completed"}
+
+
+def test_a_plan_creates_nothing(client: AzureBatch, make_job: Make) -> None:
+    plan = client.plan(make_job(["true"]))
+    with pytest.raises(NotFound):
+        raw_job(client, plan.job_id)
+
+
+def test_more_than_a_hundred_tasks_in_one_call(client: AzureBatch, make_job: Make) -> None:
+    told: list[int] = []
+    spec = make_job(*[["true"]] * 150)
+    submission = client.submit(spec, on_progress=told.append)
+    submission.job.cancel()
+    assert submission.added == 150
+    assert told[-1] == 150
+    assert len(raw_tasks(client, submission.job.id)) == 150
+
+
+def test_tasks_from_any_iterable(client: AzureBatch, job_name: str) -> None:
+    stream = (TaskSpec(id=f"t{i}", command=["true"]) for i in range(230))
+    submission = client.submit(JobSpec(name=job_name), stream)
+    submission.job.cancel()
+    assert [result.id for result in submission.results] == [f"t{i}" for i in range(230)]
+    assert len(raw_tasks(client, submission.job.id)) == 230
+
+
+def test_one_oversized_task_is_named_and_the_others_run(client: AzureBatch, make_job: Make) -> None:
+    spec = make_job(*[["true"]] * 150)
+    stream = [TaskSpec(id="huge", command=["echo", "x" * 1_100_000])]
+    with pytest.raises(SubmissionError) as caught:
+        client.submit(spec, stream)
+    submission = caught.value.submission
+    assert [result.id for result in submission.failed] == ["huge"]
+    assert submission.added == 150
+    assert len(raw_tasks(client, submission.job.id)) == 150
+    assert "huge" in str(caught.value)
+    assert f"azbatch cancel {submission.job.handle}" in str(caught.value)
+    # It stays open, so that what is missing can be added.
+    assert raw_job(client, submission.job.id)["onAllTasksComplete"] == "noaction"
+    submission.job.delete()
+
+
+def test_fat_tasks_are_spread_over_requests(client: AzureBatch, make_job: Make) -> None:
+    spec = make_job(*[["true", "x" * 200_000] for _ in range(12)])
+    submission = client.submit(spec)
+    submission.job.cancel()
+    assert len(raw_tasks(client, submission.job.id)) == 12
+
+
+def test_a_lost_reply_to_the_job_is_read_back(
+    client: AzureBatch, make_job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_reply(monkeypatch, "request", lambda _, method, where: (method, where) == ("POST", "/jobs"))
+    submission = client.submit(make_job(["true"]))
+    assert [result.status for result in submission.results] == ["added"]
+    assert submission.job.wait(WITHIN).state is JobState.SUCCEEDED
+
+
+def test_a_lost_reply_to_the_pool_is_fine(
+    client: AzureBatch, job_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_reply(monkeypatch, "request", lambda _, method, where: (method, where) == ("POST", "/pools"))
+    spec = JobSpec(name=job_name, pool={"kind": "managed", "name": "lost"}, tasks=[{"command": ["true"]}])
+    submission = client.submit(spec)
+    assert submission.job.wait(WITHIN).state is JobState.SUCCEEDED
+
+
+def test_a_lost_reply_to_the_tasks_adds_each_once(
+    client: AzureBatch, make_job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lose_reply(monkeypatch, "add_tasks")
+    submission = client.submit(make_job(["true"], ["true"], ["true"]))
+    assert [result.status for result in submission.results] == ["added"] * 3
+    assert len(raw_tasks(client, submission.job.id)) == 3
+
+
+def test_a_taken_id_is_a_conflict_not_a_success(client: AzureBatch, make_job: Make, job_name: str) -> None:
+    first = client.submit(make_job(["sleep", "60"], job={"id": job_name}))
+    with pytest.raises(Conflict) as caught:
+        client.submit(make_job(["true"], job={"id": job_name.upper()}))
+    assert caught.value.code == "JobExists"
+    assert "recreate" in str(caught.value)
+    first.job.delete()
+
+
+def test_the_same_plan_again_carries_on(client: AzureBatch, make_job: Make) -> None:
+    plan = client.plan(make_job(a=["sleep", "60"], b=["sleep", "60"]))
+    client.submit(plan)
+    again = client.submit(plan)
+    assert [result.status for result in again.results] == ["exists", "exists"]
+    again.job.delete()
+
+
+def test_an_id_with_another_command_is_a_conflict(client: AzureBatch, make_job: Make) -> None:
+    plan = client.plan(make_job(a=["sleep", "60"], b=["sleep", "60"]))
+    client.submit(plan)
+    other = replace(plan.tasks[0], body={**plan.tasks[0].body, "commandLine": "something else"})
+    with pytest.raises(SubmissionError) as caught:
+        client.submit(replace(plan, tasks=(other, plan.tasks[1])))
+    results = caught.value.submission.results
+    found = [(result.status, result.code) for result in results]
+    assert found == [("failed", "TaskExists"), ("exists", None)]
+    caught.value.submission.job.delete()
+
+
+def test_recreate_replaces_a_job_of_the_same_id(client: AzureBatch, make_job: Make, job_name: str) -> None:
+    client.submit(make_job(old=["true"], job={"id": job_name})).job.wait(WITHIN)
+    again = client.submit(make_job(new=["true"], job={"id": job_name}), recreate=True)
+    assert again.job.wait(WITHIN).state is JobState.SUCCEEDED
+    assert list(raw_tasks(client, job_name)) == ["new"]
+
+
+def test_recreate_of_a_job_that_is_not_there_is_fine(
+    client: AzureBatch, make_job: Make, job_name: str
+) -> None:
+    job = client.submit(make_job(["true"], job={"id": job_name}), recreate=True).job
+    assert job.wait(WITHIN).state is JobState.SUCCEEDED
+
+
+def test_delete_and_recreate_at_once(client: AzureBatch, make_job: Make, job_name: str) -> None:
+    first = client.submit(make_job(["sleep", "60"], job={"id": job_name})).job
+    first.delete()
+    again = client.submit(make_job(["true"], job={"id": job_name}), recreate=True)
+    assert again.job.wait(WITHIN).state is JobState.SUCCEEDED
+
+
+def test_no_tasks_is_refused_before_anything_is_made(client: AzureBatch, job_name: str) -> None:
+    with pytest.raises(SpecError, match="no tasks"):
+        client.submit(JobSpec(name=job_name, id=job_name))
+    with pytest.raises(NotFound):
+        raw_job(client, job_name)
+
+
+def test_an_empty_iterable_leaves_no_job_behind(client: AzureBatch, job_name: str) -> None:
+    with pytest.raises(SpecError, match="removed"):
+        client.submit(JobSpec(name=job_name, id=job_name), iter(()))
+    client.job(job_name).delete(wait=True)
+    with pytest.raises(NotFound):
+        raw_job(client, job_name)
+
+
+def test_a_wrong_task_in_a_stream_does_not_stop_the_others(client: AzureBatch, job_name: str) -> None:
+    stream = [TaskSpec(id=name, command=["true"]) for name in ("Run1", "run1", "run2")]
+    with pytest.raises(SubmissionError) as caught:
+        client.submit(JobSpec(name=job_name), stream)
+    submission = caught.value.submission
+    assert [result.status for result in submission.results] == ["added", "failed", "added"]
+    assert sorted(raw_tasks(client, submission.job.id)) == ["Run1", "run2"]
+
+
+def test_interrupting_says_what_is_there(client: AzureBatch, job_name: str) -> None:
+    def stream() -> Iterator[TaskSpec]:
+        for i in range(100):
+            yield TaskSpec(id=f"t{i}", command=["true"])
+        yield TaskSpec(id="last", command=["true"])
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        client.submit(JobSpec(name=job_name, id=job_name), stream())
+    assert f"the job here:{job_name} is there with 100 of its tasks" in str(caught.value)
+    assert f"azbatch delete here:{job_name}" in str(caught.value)
+    assert len(raw_tasks(client, job_name)) == 100
+
+
+def test_a_stream_that_breaks_says_what_is_there(client: AzureBatch, job_name: str) -> None:
+    def stream() -> Iterator[TaskSpec]:
+        for i in range(100):
+            yield TaskSpec(id=f"t{i}", command=["true"])
+        yield TaskSpec(id="last", command=["true"])
+        raise OSError("the input file went away")
+
+    with pytest.raises(SubmissionError, match="the input file went away") as caught:
+        client.submit(JobSpec(name=job_name), stream())
+    assert caught.value.submission.added == 100
+
+
+def test_a_managed_pool_only_grows(client: AzureBatch, make_job: Make) -> None:
+    def submit(nodes: int) -> dict[str, Any]:
+        pool = {"kind": "managed", "name": "grows", "nodes": nodes}
+        job = client.submit(make_job(["true"], job={"pool": pool})).job
+        pool_id = job.wait(WITHIN).pool_id
+        return calls.send(client._connection, "GET", "pools", str(pool_id))
+
+    assert submit(1)["targetDedicatedNodes"] == 1
+    grown = submit(3)
+    assert grown["targetDedicatedNodes"] == 3
+    assert submit(1)["targetDedicatedNodes"] == 3
+
+
+def test_a_pool_that_is_not_there_is_named_early(client: AzureBatch, make_job: Make) -> None:
+    with pytest.raises(NotFound, match="no-such-pool"):
+        client.submit(make_job(["true"], job={"pool": "no-such-pool"}))
+
+
+def test_a_handle_of_another_account_is_refused(client: AzureBatch) -> None:
+    assert client.job("here:some-job").id == client.job("some-job").id == "some-job"
+    with pytest.raises(Exception, match="elsewhere"):
+        client.job("elsewhere:some-job")
+
+
+def test_the_list_of_jobs_is_mine_by_default(client: AzureBatch, make_job: Make, job_name: str) -> None:
+    mine = client.submit(make_job(["true"])).job
+    mine.wait(WITHIN)
+    pool = {"poolInfo": {"poolId": str(mine.status().pool_id)}}
+    calls.send(client._connection, "POST", "jobs", body={"id": f"foreign-{job_name}", **pool})
+    listed = {job.job_id: job for job in client.jobs()}
+    assert listed[mine.id].state is JobState.SUCCEEDED
+    assert (listed[mine.id].succeeded, listed[mine.id].failed) == (1, 0)
+    assert f"foreign-{job_name}" not in listed
+    assert f"foreign-{job_name}" in {job.job_id for job in client.jobs(mine=False)}
+    client.job(f"foreign-{job_name}").delete()
+
+
+def test_an_account_check_finds_everything_in_order(client: AzureBatch) -> None:
+    found = client.check()
+    assert found.ok
+    assert {item.name for item in found.items} == {"batch", "pools", "jobs", "storage"}
