@@ -18,7 +18,7 @@ from azbatch_core.specs.pools import AutoPool, ExistingPool, ImageSpec, ManagedP
 from azbatch_core.specs.schema import json_schema
 from azbatch_core.specs.secrets import Secret
 from azbatch_core.specs.task import Dependency, IdRange, Resources, RetryPolicy, StageRef, TaskSpec
-from azbatch_core.specs.units import format_duration, format_size, parse_duration, parse_size
+from azbatch_core.specs.units import format_duration, format_size, iso_duration, parse_duration, parse_size
 from azbatch_core.specs.urls import UrlSecret
 
 __all__ = [
@@ -56,6 +56,7 @@ __all__ = [
     "fold_id",
     "format_duration",
     "format_size",
+    "iso_duration",
     "json_schema",
     "load_job",
     "parse_duration",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _TAG: Final = "tag:yaml.org,2002:"
-_MAX_VALUES: Final = 2_000_000
+_MAX_VALUES: Final = 1_000_000
 """Values of a file, aliases counted each time: no real job has more, and an alias bomb has."""
 
 _MAX_DEPTH: Final = 100
@@ -53,7 +53,6 @@ class Document:
         self.name = name
         self._number = number
         self._node: yaml.Node | None = None
-        self._count = 0
 
     def data(self) -> Any:
         """The content as dicts, lists, text, numbers, booleans and None.
@@ -65,7 +64,8 @@ class Document:
         self._node = self._compose()
         if self._node is None:
             raise self.failure("the file is empty", line=1)
-        return self._value(self._node, ())
+        self._measure(self._node, (), {})
+        return self._value(self._node)
 
     def located(self, error: SpecError) -> SpecError:
         """The same error with the line of its field, or of the nearest thing around it that the text has."""
@@ -96,9 +96,10 @@ class Document:
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> SpecError:
         mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else None
-        lines = self.text.split("\n")
-        if line and line <= len(lines) and re.match(r"\s*\t", lines[line - 1]):
+        lines = self.text.rstrip("\n").split("\n")
+        # The reader may blame the end of the text, which is one line after its last.
+        line = min(mark.line + 1, len(lines)) if mark else None
+        if line and re.match(r"\s*\t", lines[line - 1]):
             return self.failure("YAML does not allow a tab here", line=line, hint="indent with spaces")
         if "single document" in str(error.context):
             return self.failure(
@@ -112,17 +113,27 @@ class Document:
         )
         return self.failure(f"is not valid YAML: {words}", line=line, hint=hint)
 
-    def _value(self, node: yaml.Node, parents: tuple[yaml.Node, ...]) -> Any:
-        self._count += 1
-        if self._count > _MAX_VALUES or any(node is parent for parent in parents):
-            raise self.failure("an alias makes the file endless", line=_line(node))
+    def _measure(self, node: yaml.Node, parents: tuple[yaml.Node, ...], known: dict[int, int]) -> int:
+        """How many values the node stands for with its aliases written out; refuses what has no end."""
+        if id(node) in known:
+            return known[id(node)]
         if len(parents) > _MAX_DEPTH:
             raise self.failure("is nested too deeply", line=_line(node))
-        below = (*parents, node)
+        inner = node.value if isinstance(node, yaml.SequenceNode) else []
+        inner = [value for _, value in node.value] if isinstance(node, yaml.MappingNode) else inner
+        if any(item is parent for item in inner for parent in (*parents, node)):
+            raise self.failure("an alias makes the file endless", line=_line(node))
+        count = 1 + sum(self._measure(item, (*parents, node), known) for item in inner)
+        if count > _MAX_VALUES:
+            raise self.failure("aliases make the file too large", line=_line(node))
+        known[id(node)] = count
+        return count
+
+    def _value(self, node: yaml.Node) -> Any:
         if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
-            return self._mapping(node, below)
+            return self._mapping(node)
         if isinstance(node, yaml.SequenceNode) and node.tag == f"{_TAG}seq":
-            return [self._value(item, below) for item in node.value]
+            return [self._value(item) for item in node.value]
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node)
         raise self.failure(
@@ -148,12 +159,12 @@ class Document:
             f"{text[:40]!r} is not allowed here", line=_line(node), hint="put quotes around text"
         )
 
-    def _mapping(self, node: yaml.MappingNode, parents: tuple[yaml.Node, ...]) -> dict[str, Any]:
+    def _mapping(self, node: yaml.MappingNode) -> dict[str, Any]:
         merged: dict[str, Any] = {}
         own: dict[str, Any] = {}
         for key, value in node.value:
             if key.tag == f"{_TAG}merge":
-                merged = {**self._merged(value, parents), **merged}
+                merged = {**self._merged(value), **merged}
                 continue
             name = key.value
             if not isinstance(name, str):
@@ -162,11 +173,11 @@ class Document:
                 raise self.failure(
                     f"the key {name!r} is given twice", line=_line(key), hint="keep one of them"
                 )
-            own[name] = self._value(value, parents)
+            own[name] = self._value(value)
         return {**merged, **own}
 
-    def _merged(self, node: yaml.Node, parents: tuple[yaml.Node, ...]) -> dict[str, Any]:
-        value = self._value(node, parents)
+    def _merged(self, node: yaml.Node) -> dict[str, Any]:
+        value = self._value(node)
         parts = value if isinstance(value, list) else [value]
         if not all(isinstance(part, dict) for part in parts):
             raise self.failure("'<<' takes a mapping", line=_line(node))

@@ -77,24 +77,25 @@ def _load(text: str, name: str) -> JobSpec:
 def _data(document: Document) -> Any:
     if not document.text.lstrip().startswith(("{", "[")):
         return document.data()
+    line = None
     try:
         return json.loads(
-            document.text,
-            object_pairs_hook=_unique,
-            parse_float=WrittenFloat,
-            parse_constant=str,
+            document.text, object_pairs_hook=_unique, parse_float=WrittenFloat, parse_constant=str
         )
-    except _TwiceError as error:
-        problem = str(error)
+    except json.JSONDecodeError as error:
+        is_json = document.name.endswith(".json")
+        problem, line = (f"is not valid JSON: {error.msg}", error.lineno) if is_json else (None, None)
     except RecursionError:
         problem = "is nested too deeply"
-    except json.JSONDecodeError as error:
-        if document.name.endswith(".json"):
-            raise document.failure(f"is not valid JSON: {error.msg}", line=error.lineno) from None
+    except ValueError as error:
+        problem = str(error)
+    if problem is None:
+        # YAML may start with a brace as well.
         return document.data()
-    # JSON's own reader does not say where; the reader of YAML does, when it meets the same problem.
-    document.data()
-    raise document.failure(problem)
+    if line is None:
+        # This reader does not say where; the reader of YAML does, when it meets the same problem.
+        document.data()
+    raise document.failure(problem, line=line)
 
 
 class _TwiceError(ValueError):

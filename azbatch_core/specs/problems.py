@@ -8,6 +8,7 @@ or a key is masked.
 from __future__ import annotations
 
 import difflib
+import json
 import math
 import re
 from typing import TYPE_CHECKING, Any, Final
@@ -59,7 +60,7 @@ def path_of(location: Iterable[int | str]) -> str:
         elif _PLAIN_KEY.fullmatch(part):
             path += f".{part}" if path else part
         else:
-            path += f'["{part}"]'
+            path += f"[{json.dumps(part, ensure_ascii=False)}]"
     return path
 
 

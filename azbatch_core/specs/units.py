@@ -50,9 +50,9 @@ def parse_duration(value: object) -> timedelta:
     if isinstance(value, timedelta):
         duration = value
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        duration = _from_seconds(value, value)
+        duration = _sum([value], value)
     elif isinstance(value, str):
-        duration = _from_seconds(_seconds(value), value)
+        duration = _from_text(value)
     else:
         raise problem(f"{show(value)} is not a duration", hint=_DURATION_FORMS)
     if duration < timedelta(0):
@@ -62,27 +62,39 @@ def parse_duration(value: object) -> timedelta:
     return duration
 
 
-def _seconds(text: str) -> float:
+def _from_text(text: str) -> timedelta:
     compact = text.strip()
     if _SHORT.fullmatch(compact):
-        return math.fsum(float(number) * _SECONDS[unit] for number, unit in _SHORT_PART.findall(compact))
+        return _sum([float(number) * _SECONDS[unit] for number, unit in _SHORT_PART.findall(compact)], text)
     iso = _ISO.fullmatch(compact)
     if iso and any(iso.groups()):
         parts = zip(iso.groups(), _ISO_SECONDS, strict=True)
-        return math.fsum(float(number.replace(",", ".")) * unit for number, unit in parts if number)
+        return _sum([float(number.replace(",", ".")) * unit for number, unit in parts if number], text)
     if compact.startswith("-"):
         raise problem(f"{show(text)} is negative: a duration is zero or more", hint=_DURATION_FORMS)
     raise problem(f"{show(text)} is not a duration", hint=_DURATION_FORMS)
 
 
-def _from_seconds(seconds: float, given: object) -> timedelta:
+def _sum(seconds: list[float], given: object) -> timedelta:
+    """The parts together; added as timedeltas, because large floats have no microseconds."""
     try:
-        return timedelta(seconds=seconds)
+        return sum((timedelta(seconds=part) for part in seconds), timedelta(0))
     except (OverflowError, ValueError):
         pass
-    if isinstance(seconds, float) and math.isnan(seconds):
+    if any(isinstance(part, float) and math.isnan(part) for part in seconds):
         raise problem("NaN is not a duration", hint=_DURATION_FORMS)
     raise problem(f"{show(given)} is longer than Batch can express (10,675,199 days)")
+
+
+def iso_duration(value: timedelta) -> str:
+    """A duration in ISO 8601 with days as its largest unit, to the microsecond: ``P7D``, ``PT15M``, ``PT0.5S``."""
+    whole = value.seconds
+    hours, minutes, seconds = whole // 3600, whole % 3600 // 60, whole % 60
+    fraction = f".{value.microseconds:06}".rstrip("0") if value.microseconds else ""
+    date = f"{value.days}D" if value.days else ""
+    time = (f"{hours}H" if hours else "") + (f"{minutes}M" if minutes else "")
+    time += f"{seconds}{fraction}S" if seconds or fraction or not (date or time) else ""
+    return f"P{date}T{time}" if time else f"P{date}"
 
 
 def format_duration(value: timedelta) -> str:
@@ -155,6 +167,7 @@ def exact_size(value: int) -> str:
 Duration = Annotated[
     timedelta,
     BeforeValidator(parse_duration),
+    PlainSerializer(iso_duration, when_used="json"),
     WithJsonSchema(
         {
             "type": "string",

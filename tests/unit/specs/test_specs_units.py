@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from specs_refusals import refusal
 
 from azbatch_core.specs import Resources, TaskSpec, format_duration, format_size, parse_duration, parse_size
-from azbatch_core.specs.units import MAX_DURATION, exact_size
+from azbatch_core.specs.units import MAX_DURATION, exact_size, iso_duration
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,21 @@ def test_the_longest_duration_is_accepted():
     assert parse_duration(MAX_DURATION) == MAX_DURATION
 
 
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "PT0S"),
+        (0.5, "PT0.5S"),
+        (900, "PT15M"),
+        (604800, "P7D"),
+        (365 * 86400, "P365D"),
+        (93784.25, "P1DT2H3M4.25S"),
+    ],
+)
+def test_durations_in_iso_8601_have_no_months_and_years(seconds: float, text: str):
+    assert iso_duration(timedelta(seconds=seconds)) == text
+
+
 @pytest.mark.parametrize("value", [0, "0s", "PT0S"])
 def test_a_wall_time_of_nothing_is_refused(value: Any):
     assert "more than zero" in refusal(TaskSpec, command=["x"], wall_time=value).message
@@ -97,6 +112,7 @@ def test_a_wall_time_of_nothing_is_refused(value: Any):
 def test_durations_are_read_back_as_they_are_written(value: timedelta):
     task = TaskSpec(command=["x"], retention=value)
     assert TaskSpec.model_validate_json(task.model_dump_json()) == task
+    assert parse_duration(iso_duration(value)) == value
     whole = timedelta(seconds=int(value.total_seconds()))
     assert parse_duration(format_duration(whole)) == whole
 
