@@ -42,9 +42,6 @@ class TaskIds:
         self._next = 1
         self._packed: dict[str, tuple[int, tuple[list[str], list[tuple[int, int]]]]] = {}
 
-    def __len__(self) -> int:
-        return len(self._ids)
-
     def choose(self, task_id: str | None) -> str:
         """The id that a new task gets: its own, or the next free number.
 
@@ -77,7 +74,7 @@ class TaskIds:
         if number is not None:
             insort(self._numbers, number)
         if stage is not None:
-            self._stages.setdefault(fold_id(stage), []).append(task_id)
+            self._stages.setdefault(stage, []).append(task_id)
         return task_id
 
     def _next_number(self) -> str:
@@ -112,10 +109,6 @@ class TaskIds:
             body["taskIdRanges"] = [{"start": start, "end": end} for start, end in ranges]
         return body or None
 
-    def stage(self, name: str) -> tuple[str, ...]:
-        """The ids of a stage's tasks so far."""
-        return tuple(self._stages.get(fold_id(name), ()))
-
     def _known(self, task_id: str) -> str:
         known = self._ids.get(fold_id(task_id))
         if known is None:
@@ -139,7 +132,7 @@ class TaskIds:
         )
 
     def _stage(self, name: str) -> tuple[list[str], list[tuple[int, int]]]:
-        members = self._stages.get(fold_id(name))
+        members = self._stages.get(name)
         if not members:
             near = difflib.get_close_matches(name, self._stages, n=1)
             hint = f"did you mean {near[0]!r}?" if near else None

@@ -81,7 +81,7 @@ def _assign_ids(tasks: tuple[TaskSpec, ...], ids: TaskIds) -> list[str]:
     stages: dict[str | None, list[int]] = {}
     for index, task in enumerate(tasks):
         if task.id is None:
-            stages.setdefault(task.stage and task.stage.lower(), []).append(index)
+            stages.setdefault(task.stage, []).append(index)
             continue
         try:
             given[index] = ids.add(task.id, task.stage)

@@ -1,0 +1,94 @@
+"""Tasks that come after the plan, one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from azbatch_core.errors import SpecError
+from azbatch_core.plan import AccountFacts, plan
+from azbatch_core.specs import JobSpec, TaskSpec
+
+
+def task(**fields: Any) -> TaskSpec:
+    """A task with a command that does not matter."""
+    return TaskSpec(**{"command": ("true",), **fields})
+
+
+def test_numbers_go_on_where_the_plan_left_off(local: AccountFacts):
+    planned = plan(JobSpec(name="j", tasks=[task(), task(id="4"), task()]), local)
+    assert [planned.plan_task(task()).id for _ in range(3)] == ["3", "5", "6"]
+    assert len(planned.tasks) == 3
+
+
+def test_a_later_task_is_planned_as_the_others(local: AccountFacts):
+    job = JobSpec(name="j", container="ubuntu:24.04", retry=2)
+    later = plan(job, local).plan_task(task(environment={"A": "1"}))
+    assert later.body == {
+        "id": "1",
+        "commandLine": "true",
+        "containerSettings": {"imageName": "ubuntu:24.04", "containerRunOptions": "--rm"},
+        "environmentSettings": [{"name": "A", "value": "1"}],
+        "constraints": {"maxTaskRetryCount": 2},
+    }
+    assert later.size > 0
+
+
+def test_a_later_task_may_depend_on_what_came_before(local: AccountFacts):
+    planned = plan(JobSpec(name="j"), local)
+    for _ in range(10_000):
+        planned.plan_task(task(stage="sample"))
+    last = planned.plan_task(task(id="reduce", depends_on=[{"stage": "sample"}]))
+    assert last.body["dependsOn"] == {"taskIdRanges": [{"start": 1, "end": 10_000}]}
+    with pytest.raises(SpecError, match="depends on the task 'later', which is not in the job"):
+        planned.plan_task(task(depends_on=["later"]))
+
+
+def test_a_job_planned_without_dependencies_takes_none_later(local: AccountFacts):
+    job = JobSpec(name="j", tasks=[task(id="a")])
+    with pytest.raises(SpecError, match=r"planned without dependencies.*streaming=True"):
+        plan(job, local).plan_task(task(depends_on=["a"]))
+    assert plan(job, local, streaming=True).plan_task(task(depends_on=["a"])).body["dependsOn"]
+
+
+def test_an_id_is_given_once(local: AccountFacts):
+    planned = plan(JobSpec(name="j", tasks=[task(id="a")]), local)
+    with pytest.raises(SpecError, match="task 'A': two tasks have the id 'A'"):
+        planned.plan_task(task(id="A"))
+
+
+def test_a_later_task_must_fit_the_pool(local: AccountFacts):
+    planned = plan(JobSpec(name="j", resources={"cpus": 2}), local)
+    with pytest.raises(SpecError, match="needs 64 vCPUs"):
+        planned.plan_task(task(resources={"cpus": 64}))
+    with pytest.raises(SpecError, match="has no container configuration"):
+        planned.plan_task(task(container="ubuntu:24.04"))
+
+
+def test_nothing_can_depend_on_a_task_that_was_refused(local: AccountFacts):
+    planned = plan(JobSpec(name="j"), local)
+    with pytest.raises(SpecError, match="needs 64 vCPUs"):
+        planned.plan_task(task(id="a", stage="s", resources={"cpus": 64}))
+    with pytest.raises(SpecError, match="which is not in the job"):
+        planned.plan_task(task(depends_on=["a"]))
+    with pytest.raises(SpecError, match="which has no tasks"):
+        planned.plan_task(task(depends_on=[{"stage": "s"}]))
+    assert planned.plan_task(task(id="a")).id == "a"
+
+
+def test_a_task_cannot_depend_on_itself_or_its_own_stage(local: AccountFacts):
+    planned = plan(JobSpec(name="j"), local)
+    with pytest.raises(SpecError, match="which is not in the job"):
+        planned.plan_task(task(id="a", depends_on=["a"]))
+    with pytest.raises(SpecError, match="which has no tasks"):
+        planned.plan_task(task(stage="s", depends_on=[{"stage": "s"}]))
+
+
+def test_warnings_about_later_tasks_are_kept(local: AccountFacts):
+    planned = plan(JobSpec(name="j", tasks=[task(retry=-1)]), local)
+    assert planned.later_warnings == ()
+    planned.plan_task(task(command=["echo", "$X"]))
+    (text,) = planned.later_warnings
+    assert text.startswith("task 2: ")
+    assert len(planned.warnings) == 1
