@@ -53,10 +53,12 @@ class FakeTry:
             clock.call_later(launch.wall_time, lambda: self.stop("walltime"))
 
     def end(self, exit_code: int | None, failed: dict[str, Any] | None) -> None:
+        """Resolve the try."""
         if not self.done.done():
             self.done.set_result(Outcome(exit_code, failed, self.started, self.clock.now(), self.cause))
 
     def stop(self, cause: StopCause) -> None:
+        """End it in the next turn."""
         if not self.done.done() and not self._ending:
             self._ending = True
             self.cause = cause
@@ -73,6 +75,7 @@ class FakeRuntime:
 
     @property
     def launches(self) -> list[Launch]:
+        """All that was launched, in order."""
         return [item.launch for item in self.tries]
 
     @property
@@ -81,16 +84,20 @@ class FakeRuntime:
         return [launch.task_id for launch in self.launches if launch.kind == "task"]
 
     def alive(self) -> list[str]:
+        """Ids of tasks whose tries have not ended."""
         return [item.launch.task_id for item in self.tries if not item.done.done()]
 
     def create_node(self, place: NodePlace) -> None:
+        """Make the folder."""
         place.root.mkdir(parents=True, exist_ok=True)
 
     def remove_node(self, place: NodePlace) -> None:
+        """Remove the folder; nothing may run there."""
         assert not [i for i in self.tries if i.launch.node.node_id == place.node_id and not i.done.done()]
         shutil.rmtree(place.root)
 
     def launch(self, launch: Launch) -> FakeTry:
+        """Begin a try; no task may run twice at once."""
         key = (launch.job_id, launch.task_id, launch.node.node_id)
         for other in self.tries:
             same = (other.launch.job_id, other.launch.task_id, other.launch.node.node_id) == key
@@ -101,18 +108,23 @@ class FakeRuntime:
         return self.tries[-1]
 
     def task_directory(self, place: NodePlace, job_id: str, task_id: str) -> Path:
+        """Where its files are."""
         return place.root / "workitems" / job_id / "job-1" / task_id
 
     def clear_task(self, place: NodePlace, job_id: str, task_id: str) -> None:
+        """Remove its files."""
         shutil.rmtree(self.task_directory(place, job_id, task_id), ignore_errors=True)
 
     def clear_job(self, place: NodePlace, job_id: str) -> None:
+        """Remove its files."""
         shutil.rmtree(place.root / "workitems" / job_id, ignore_errors=True)
 
     def kill_orphans(self) -> None:
+        """Count the call."""
         self.orphans_killed += 1
 
     async def close(self) -> None:
+        """Stop everything."""
         for item in self.tries:
             item.stop("node")
         await asyncio.sleep(0)
@@ -129,11 +141,13 @@ class Service:
         self.engine = Engine(self.settings, self.clock, self.runtime)
 
     async def start(self) -> Service:
+        """Start the engine."""
         await self.engine.start()
         await self.pass_time()
         return self
 
     async def pass_time(self, seconds: float = 0.0) -> None:
+        """Let time pass."""
         await self.clock.advance(seconds)
 
     async def killed(self) -> Service:
@@ -146,6 +160,7 @@ class Service:
         return await heir.start()
 
     async def pool(self, pool_id: str = "pool", nodes: int = 1, **fields: Any) -> dict[str, Any]:
+        """Make a pool of the given size and let it come up."""
         self.engine.create_pool(
             {"id": pool_id, "vmSize": "STANDARD_D2S_V3", "targetDedicatedNodes": nodes, **fields}
         )
@@ -153,23 +168,29 @@ class Service:
         return self.engine.get_pool(pool_id)
 
     def job(self, job_id: str = "job", pool_id: str = "pool", **fields: Any) -> dict[str, Any]:
+        """Make a job."""
         return self.engine.create_job({"id": job_id, "poolInfo": {"poolId": pool_id}, **fields})
 
     def task(
         self, task_id: str, command: str = "exit 0", job_id: str = "job", **fields: Any
     ) -> dict[str, Any]:
+        """Add a task."""
         return self.engine.create_task(job_id, {"id": task_id, "commandLine": command, **fields})
 
     def state(self, task_id: str, job_id: str = "job") -> str:
+        """A task's state."""
         return str(self.engine.get_task(job_id, task_id)["state"])
 
     def info(self, task_id: str, job_id: str = "job") -> dict[str, Any]:
+        """A task's executionInfo."""
         found: dict[str, Any] = self.engine.get_task(job_id, task_id)["executionInfo"]
         return found
 
     def nodes(self, pool_id: str = "pool") -> list[dict[str, Any]]:
+        """A pool's nodes."""
         return self.engine.list_nodes(pool_id)[0]
 
     def counts(self, job_id: str = "job") -> dict[str, int]:
+        """A job's task counts."""
         found: dict[str, int] = self.engine.task_counts(job_id)["taskCounts"]
         return found
