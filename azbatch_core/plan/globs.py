@@ -98,18 +98,21 @@ class _Characters:
     listed: frozenset[str]
     negated: bool = False
 
-    def meets(self, other: _Characters) -> bool:
+    def __and__(self, other: _Characters) -> _Characters:
         if self.negated and other.negated:
-            return True
+            return _Characters(self.listed | other.listed, negated=True)
         if self.negated:
-            return bool(other.listed - self.listed)
-        if other.negated:
-            return bool(self.listed - other.listed)
-        return bool(self.listed & other.listed)
+            return _Characters(other.listed - self.listed)
+        return _Characters(self.listed - other.listed if other.negated else self.listed & other.listed)
+
+    def __bool__(self) -> bool:
+        return self.negated or bool(self.listed)
 
 
 _ANY_CHARACTER = _Characters(frozenset(), negated=True)
+_NO_DOT = _Characters(frozenset("."), negated=True)
 _STAR = None  # any number of characters
+_END = _Characters(frozenset())  # nothing can come any more
 
 
 @lru_cache(maxsize=4096)
@@ -153,35 +156,34 @@ def _names_meet(one: str, two: str) -> bool:
     if one.startswith(".") != two.startswith("."):
         return False  # a wildcard does not match a leading dot
     left_tokens, right_tokens = _tokens(one), _tokens(two)
-    pending, seen = [(0, 0)], set()
+    pending, seen = [(0, 0, one.startswith("."))], set()
     while pending:
         state = pending.pop()
         if state in seen:
             continue
         seen.add(state)
-        left, right = state
+        left, right, _ = state
         if left == len(left_tokens) and right == len(right_tokens):
             return True
-        pending.extend(_next_characters(left_tokens, right_tokens, left, right))
+        pending.extend(_next_characters(left_tokens, right_tokens, state))
     return False
 
 
 def _next_characters(
-    one: tuple[_Characters | None, ...], two: tuple[_Characters | None, ...], left: int, right: int
-) -> list[tuple[int, int]]:
+    one: tuple[_Characters | None, ...], two: tuple[_Characters | None, ...], state: tuple[int, int, bool]
+) -> list[tuple[int, int, bool]]:
+    """The states that can follow. The third part: whether a dot may come, which it may not at first."""
+    left, right, dot = state
+    allowed = _ANY_CHARACTER if dot else _NO_DOT
+    mine = one[left] if left < len(one) else _END
+    theirs = two[right] if right < len(two) else _END
     steps = []
-    left_star = left < len(one) and one[left] is _STAR
-    right_star = right < len(two) and two[right] is _STAR
-    if left_star:
-        steps.append((left + 1, right))
-        if right < len(two):
-            steps.append((left, right + 1))
-    if right_star:
-        steps.append((left, right + 1))
-        if left < len(one):
-            steps.append((left + 1, right))
-    if left < len(one) and right < len(two):
-        first, second = one[left], two[right]
-        if first is not None and second is not None and first.meets(second):
-            steps.append((left + 1, right + 1))
+    if mine is _STAR:
+        steps.append((left + 1, right, dot))
+    if theirs is _STAR:
+        steps.append((left, right + 1, dot))
+    if _END in {mine, theirs}:
+        return steps
+    if (mine or _ANY_CHARACTER) & (theirs or _ANY_CHARACTER) & allowed:
+        steps.append((left + (mine is not _STAR), right + (theirs is not _STAR), True))
     return steps

@@ -45,10 +45,8 @@ class Nodes:
     reasons: tuple[str, ...] = ()
 
 
-def needs_of(resources: Resources | None) -> Needs:
+def needs_of(resources: Resources) -> Needs:
     """A spec's resources as what the catalog compares."""
-    if resources is None:
-        return Needs()
     return Needs(
         cpus=resources.cpus or 0,
         memory=resources.memory or 0,

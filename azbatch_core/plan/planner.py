@@ -10,7 +10,7 @@ from azbatch_core.plan.jobs import job_body, make_job_id, make_stamp
 from azbatch_core.plan.model import Plan
 from azbatch_core.plan.notes import Notes
 from azbatch_core.plan.pools import plan_pool
-from azbatch_core.plan.tasks import TaskPlanner, located
+from azbatch_core.plan.tasks import TaskPlanner
 from azbatch_core.plan.urls import check_start_task_urls, check_urls
 from azbatch_core.specs import ExistingPool, command_warnings
 
@@ -82,11 +82,8 @@ def _assign_ids(tasks: tuple[TaskSpec, ...], ids: TaskIds) -> list[str]:
     for index, task in enumerate(tasks):
         if task.id is None:
             stages.setdefault(task.stage, []).append(index)
-            continue
-        try:
-            given[index] = ids.add(task.id, task.stage)
-        except SpecError as error:
-            raise located(error, task.id) from None
+        else:
+            given[index] = ids.add(task.id, task.stage)  # a job's own ids are unique by construction
     for members in stages.values():
         for index in members:
             given[index] = ids.add(None, tasks[index].stage)

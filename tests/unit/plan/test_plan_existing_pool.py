@@ -99,3 +99,17 @@ def test_a_pool_that_was_not_looked_up_is_used_unchecked(cloud: AccountFacts):
     assert planned.pool.task_slots_per_node is None
     assert planned.tasks[0].body["requiredSlots"] == 200
     assert any("pool 'mine' was not looked up" in text for text in planned.warnings)
+
+
+def test_a_private_image_on_a_pool_whose_registries_nobody_knows_is_a_warning(
+    cloud: AccountFacts, old_pool: PoolFacts
+):
+    docker = replace(old_pool, has_containers=True)
+    (text,) = on_pool(cloud, docker, container="mine.azurecr.io/a:1").warnings
+    assert "pool 'mine' must know that registry" in text
+    assert on_pool(cloud, docker, container="mcr.microsoft.com/a:1").warnings == ()
+
+
+def test_a_pool_of_a_size_that_retires_is_a_warning(cloud: AccountFacts, old_pool: PoolFacts):
+    (text,) = on_pool(cloud, replace(old_pool, vm_size="standard_a2_v2")).warnings
+    assert text == "pool 'mine': VM size Standard_A2_v2 retires on 2028-11-15"

@@ -31,6 +31,8 @@ from azbatch_core.plan.globs import components, has_wildcard, overlap
         ("[!a]", "[!b]"),
         ("/data/*", "/data/x"),
         ("*", "*"),
+        ("*", "*."),
+        ("a.b", "*.b"),
     ],
 )
 def test_patterns_that_meet(one: str, two: str):
@@ -43,6 +45,8 @@ def test_patterns_that_meet(one: str, two: str):
     [
         ("*.txt", "*.csv"),
         ("*", ".hidden"),
+        ("?", "*."),
+        ("[.]x", ".x"),
         ("?hidden", ".hidden"),
         ("*", "sub/x"),
         ("../std*.txt", "std*.txt"),
@@ -78,7 +82,7 @@ def _matches(name: str, pattern: str) -> bool:
 def test_overlap_is_exactly_what_trying_every_name_says(one: str, two: str):
     one, two = one.replace("**", "*"), two.replace("**", "*")
     common = any(_matches(name, one) and _matches(name, two) for name in NAMES)
-    # Six letters are enough for two patterns of at most four to meet, save where both are mostly stars.
+    # Six letters are enough for two patterns of at most four to meet.
     assert overlap(one, two) == common
 
 

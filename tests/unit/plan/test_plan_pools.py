@@ -394,3 +394,19 @@ def test_the_signature_stays_a_secret_leaf(cloud: AccountFacts):
     url = "https://s.blob.core.windows.net/c/setup.sh?sp=r&sig=hunter2"
     pool = {"start_task": {"command": ["sh"], "resource_files": [{"http_url": url, "file_path": "s"}]}}
     assert body(cloud, pool)["startTask"]["resourceFiles"][0]["httpUrl"] == UrlSecret(url)
+
+
+def test_a_size_that_was_never_seen_on_batch_is_a_warning(local: AccountFacts):
+    whole = planned(local, resources={"gpus": 1, "gpu_model": "A100"})
+    assert whole.pool.vm_size == "Standard_NC24ads_A100_v4"
+    assert whole.warnings == ("VM size Standard_NC24ads_A100_v4 was not seen to work with Batch",)
+    assert (
+        body(local, resources={"gpus": 1})["virtualMachineConfiguration"]["imageReference"]["sku"] == "2404"
+    )
+
+
+def test_an_unknown_image_may_or_may_not_host_containers(local: AccountFacts):
+    image = {"publisher": "debian", "offer": "debian-13", "sku": "13", "node_agent": "batch.node.debian 13"}
+    whole = planned(local, {"image": image}, container="a:1")
+    (text,) = whole.warnings
+    assert "'debian debian-13 13' is not in the catalog: whether it can host containers" in text
