@@ -42,6 +42,15 @@ class TaskIds:
         self._next = 1
         self._packed: dict[str, tuple[int, tuple[list[str], list[tuple[int, int]]]]] = {}
 
+    def copy(self) -> TaskIds:
+        """The same ids, to go on from separately."""
+        twin = TaskIds(self._reserved.values())
+        twin._ids = dict(self._ids)
+        twin._numbers = list(self._numbers)
+        twin._stages = {stage: list(members) for stage, members in self._stages.items()}
+        twin._next = self._next
+        return twin
+
     def choose(self, task_id: str | None) -> str:
         """The id that a new task gets: its own, or the next free number.
 

@@ -107,6 +107,13 @@ class Plan:
         """
         return self._planner.plan(spec)
 
+    def rewind(self) -> None:
+        """Forget the tasks that `plan_task` planned, so that the same stream gets the same ids again.
+
+        For carrying the same plan out once more, such as after an interruption.
+        """
+        self._planner.rewind()
+
     @property
     def later_warnings(self) -> tuple[str, ...]:
         """Warnings about tasks that `plan_task` planned."""

@@ -12,6 +12,13 @@ class Notes:
         self._subjects: dict[str, list[str]] = {}
         self._counts: dict[str, int] = {}
 
+    def copy(self) -> Notes:
+        """The same warnings, to go on from separately."""
+        twin = Notes()
+        twin._subjects = {text: list(subjects) for text, subjects in self._subjects.items()}
+        twin._counts = dict(self._counts)
+        return twin
+
     def add(self, text: str, task: str | None = None) -> None:
         """Note a warning, about a task where one is named."""
         subjects = self._subjects.setdefault(text, [])

@@ -56,6 +56,7 @@ class TaskPlanner:
         self._pool = pool
         self._slots: dict[tuple[Resources | None, int | None], int] = {}
         self._blobs: dict[str, str] = {}
+        self.mark()
 
     def plan(self, spec: TaskSpec) -> PlannedTask:
         """Plan a task that is not registered yet.
@@ -81,6 +82,15 @@ class TaskPlanner:
             return self._plan(task_id, spec)
         except SpecError as error:
             raise located(error, task_id) from None
+
+    def mark(self) -> None:
+        """Remember what is planned so far, for `rewind`."""
+        self._start = (self.ids.copy(), self.notes.copy(), dict(self._blobs))
+
+    def rewind(self) -> None:
+        """Forget all tasks that were planned after `mark`."""
+        ids, notes, blobs = self._start
+        self.ids, self.notes, self._blobs = ids.copy(), notes.copy(), dict(blobs)
 
     def later_warnings(self, earlier: tuple[str, ...]) -> tuple[str, ...]:
         """The warnings that are not among the earlier ones."""

@@ -92,3 +92,15 @@ def test_warnings_about_later_tasks_are_kept(local: AccountFacts):
     (text,) = planned.later_warnings
     assert text.startswith("task 2: ")
     assert len(planned.warnings) == 1
+
+
+def test_the_same_stream_gets_the_same_ids_after_a_rewind(local: AccountFacts):
+    planned = plan(JobSpec(name="j", tasks=[task(id="first", stage="s")]), local, streaming=True)
+    fixed = {"output_files": [{"file_pattern": "a", "path": "a", "container": "out"}]}
+    stream = [task(stage="s"), task(id="named", **fixed), task(depends_on=[{"stage": "s"}], retry=-1)]
+    once = [planned.plan_task(spec) for spec in stream]
+    planned.rewind()
+    assert planned.later_warnings == ()
+    assert [planned.plan_task(spec) for spec in stream] == once
+    planned.rewind()
+    assert [planned.plan_task(spec) for spec in stream] == once
