@@ -23,6 +23,7 @@ class Spec(BaseModel):
         SpecError: On construction; names the field, the value, the rule and the nearest right name.
     """
 
+    # Models are built when first used: a command that needs accounts only does not pay for jobs and pools.
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
     _elsewhere: ClassVar[Mapping[str, str]] = {}

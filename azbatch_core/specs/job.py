@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Literal
 
@@ -97,7 +98,7 @@ class JobRelease(Spec):
     )
     elevated: bool = Field(default=False, description="Run as administrator (root).")
 
-    _elsewhere: ClassVar = {"retry": "Batch does not retry a job release task"}
+    _elsewhere: ClassVar[Mapping[str, str]] = {"retry": "Batch does not retry a job release task"}
 
     @field_validator("id")
     @classmethod
@@ -200,7 +201,7 @@ class JobSpec(Spec):
         examples=[{"project": "genomes"}],
     )
 
-    _elsewhere: ClassVar = {
+    _elsewhere: ClassVar[Mapping[str, str]] = {
         "command": "a job has tasks: [{command: …}]",
         "image": "write container: {image: …}",
         "cpus": "write resources: {cpus: …}",

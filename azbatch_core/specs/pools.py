@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
@@ -133,7 +134,7 @@ class ExistingPool(Spec):
     kind: Literal["existing"] = Field(default="existing", description="The kind of pool.")
     id: str = Field(description="The pool's id.", examples=["my-pool"])
 
-    _elsewhere: ClassVar = dict.fromkeys(
+    _elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("name", "vm_size", "nodes", "spot_nodes", "image", "start_task", "containers", "container_images"),
         "an existing pool is used as it is; leave out its id to have azbatch make a pool",
     )
@@ -198,7 +199,7 @@ class _NewPool(Spec):
     )
     metadata: Metadata = Field(default_factory=dict, description="Names and values for your own use.")
 
-    _elsewhere: ClassVar = {
+    _elsewhere: ClassVar[Mapping[str, str]] = {
         "identities": "identities go on a pool of kind: managed; Batch gives none to an auto pool",
         "size": "did you mean 'vm_size' (the kind of VM) or 'nodes' (how many)?",
         "target_dedicated_nodes": "did you mean 'nodes'?",

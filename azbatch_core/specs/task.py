@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
@@ -243,7 +244,7 @@ class TaskSpec(Spec):
     )
     elevated: bool = Field(default=False, description="Run as administrator (root).")
 
-    _elsewhere: ClassVar = {
+    _elsewhere: ClassVar[Mapping[str, str]] = {
         "name": "a task has an id and a display_name",
         "image": "write container: {image: …}",
         "cpus": "write resources: {cpus: …}",

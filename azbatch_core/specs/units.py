@@ -65,7 +65,8 @@ def parse_duration(value: object) -> timedelta:
 def _from_text(text: str) -> timedelta:
     compact = text.strip()
     if _SHORT.fullmatch(compact):
-        return _sum([float(number) * _SECONDS[unit] for number, unit in _SHORT_PART.findall(compact)], text)
+        short = _SHORT_PART.findall(compact)
+        return _sum([float(number) * _SECONDS[unit] for number, unit in short], text)
     iso = _ISO.fullmatch(compact)
     if iso and any(iso.groups()):
         parts = zip(iso.groups(), _ISO_SECONDS, strict=True)
@@ -87,7 +88,7 @@ def _sum(seconds: list[float], given: object) -> timedelta:
 
 
 def iso_duration(value: timedelta) -> str:
-    """A duration in ISO 8601 with days as its largest unit, to the microsecond: ``P7D``, ``PT15M``, ``PT0.5S``."""
+    """A duration in ISO 8601, exact, with days as its largest unit: ``P7D``, ``PT15M``, ``PT0.5S``."""
     whole = value.seconds
     hours, minutes, seconds = whole // 3600, whole % 3600 // 60, whole % 60
     fraction = f".{value.microseconds:06}".rstrip("0") if value.microseconds else ""

@@ -22,6 +22,5 @@ def refusal(make: Any, /, *args: Any, **kwargs: Any) -> SpecError:
     assert error.__cause__ is None
     assert error.__context__ is None
     assert SECRET not in "".join(traceback.format_exception(error))
-    if error.field and error.line is None:
-        assert error.message.startswith(f"{error.field}: ")
+    assert f"{error.field or ''}: " in error.message or error.field is None
     return error

@@ -106,7 +106,10 @@ def test_a_release_ends_within_15_minutes_and_is_not_retried():
 
 
 def test_own_tasks_of_the_job_share_their_ids_with_nobody():
-    parts = {"preparation": {"command": ["x"], "id": "Prepare"}, "release": {"command": ["x"]}}
+    parts: dict[str, Any] = {
+        "preparation": {"command": ["x"], "id": "Prepare"},
+        "release": {"command": ["x"]},
+    }
     error = refusal(
         JobSpec, name="x", tasks=[{"command": ["x"]}, {"command": ["x"], "id": "prepare"}], **parts
     )

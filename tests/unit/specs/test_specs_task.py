@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from datetime import timedelta
 from typing import Any
 
@@ -178,3 +180,9 @@ def test_a_changed_copy_is_checked_and_the_original_stays():
     assert refusal(setattr, original, "id", "b").field == "id"
     assert original == task(id="a", retention=3600)
     assert len({original, task(id="a", retention=3600)}) == 1
+
+
+def test_specs_survive_copies_and_pickles():
+    original = task(id="a", depends_on=["b", {"stage": "s"}], environment={"A": 1})
+    assert copy.deepcopy(original) == original
+    assert pickle.loads(pickle.dumps(original)) == original  # noqa: S301  # what it reads was written just here
