@@ -32,8 +32,7 @@ def plan(job: JobSpec, facts: AccountFacts, *, streaming: bool = False) -> Plan:
 
     Raises:
         SpecError: The job cannot run as asked: no VM size or image fits, a task is larger than the existing
-            pool's nodes, containers do not match the pool's, output patterns overlap, a request would be
-            too large …
+            pool's nodes, containers do not match the pool's, output patterns overlap …
         ConfigurationError: The account cannot do it: no storage for output files, a shared key where Entra
             ID is needed, pool identities.
         Conflict: The existing pool is being deleted.

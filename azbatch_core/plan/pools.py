@@ -41,7 +41,6 @@ class PoolContext:
         containers: Whether the pool runs containers (then all tasks must, else none may); None where not
             known.
         registries: The registry servers that the pool can log in to; None where not known.
-        ours: Whether the plan makes the pool.
         os: What command lines are written for.
     """
 
@@ -50,7 +49,6 @@ class PoolContext:
     vm: VmSize | None
     containers: bool | None
     registries: tuple[str, ...] | None
-    ours: bool
     os: OperatingSystem = "linux"
 
 
@@ -81,7 +79,6 @@ def plan_pool(job: JobSpec, facts: AccountFacts, notes: Notes) -> tuple[PlannedP
         vm=nodes.vm,
         containers=docker,
         registries=tuple(entry.server for entry in pool.registries),
-        ours=True,
         os=nodes.os,
     )
     return planned, context
@@ -111,7 +108,6 @@ def _existing(pool: ExistingPool, facts: AccountFacts, notes: Notes) -> tuple[Pl
         vm=vm,
         containers=found.has_containers if found else None,
         registries=None,
-        ours=False,
     )
     return planned, context
 
