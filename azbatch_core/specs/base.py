@@ -19,8 +19,8 @@ class Spec(BaseModel):
     Every rule of the service that needs no account is checked when the object is made; a spec that exists
     is valid. Lists are kept as tuples. Equal content makes equal specs.
 
-    Fields also take the short forms that their description names (``memory="16GiB"``, ``pool="my-pool"``); a type
-    checker sees that through pydantic's own plugin for mypy.
+    Fields also take the short forms that their description names (``memory="16GiB"``, ``pool="my-pool"``); a
+    type checker sees that through pydantic's own plugin for mypy.
 
     Raises:
         SpecError: On construction; names the field, the value, the rule and the nearest right name.
