@@ -54,20 +54,20 @@ def begin_terminate(world: World, job: Job, reason: str) -> None:
     job.reason = reason
     world.forget_timer("wall clock", job.key)
     world.set_job_state(job, "terminating", world.now())
-    _stop_all(world, job, deleting=False)
+    _stop_all(world, job)
 
 
 def begin_delete(world: World, job: Job) -> None:
     """End running tasks, then run release tasks, then forget everything about the job."""
     world.forget_timer("wall clock", job.key)
     world.set_job_state(job, "deleting", world.now())
-    _stop_all(world, job, deleting=True)
+    _stop_all(world, job)
 
 
-def _stop_all(world: World, job: Job, *, deleting: bool) -> None:
+def _stop_all(world: World, job: Job) -> None:
     for execution in tuple(world.of_job[job.key]):
         if execution.kind in {"task", "preparation"}:
-            world.stop(execution, "delete" if deleting else "terminate")
+            world.stop(execution, "terminate")
 
 
 def advance(world: World, job: Job) -> None:

@@ -77,8 +77,7 @@ def settle(world: World, execution: Execution, outcome: Outcome | None) -> None:
     world.dying.pop((job.key, execution.task_id.lower()), None)
     world.due_jobs[job.key] = None
     if fate == "delete":
-        if job.state != "deleting":
-            world.runtime.clear_task(world.place(node), job.id, execution.task_id)
+        world.runtime.clear_task(world.place(node), job.id, execution.task_id)
         return
     now = world.now()
     if outcome is not None and outcome.stopped is None:

@@ -1,0 +1,203 @@
+"""Random requests, time and kills: whatever happens, the books are right and everything ends."""
+
+from __future__ import annotations
+
+import random
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from engine_fakes import Service
+
+from azbatch_core.local.engine.world import Counts
+from azbatch_core.local.errors import BatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.asyncio
+
+COMMANDS = ("exit 0", "exit 1", "sleep 3", "sleep 7; exit 2", "missing", "upload", "sleep 20")
+
+
+def check_books(service: Service) -> None:
+    """What is held in memory is what would be counted from the tables."""
+    world = service.engine.world
+    recount = {key: Counts() for key in world.jobs}
+    for key, state, waits, failed, tasks, slots in world.store.tasks.tally():
+        kind = ("failed" if failed else "succeeded") if state == "completed" else state
+        recount[key].add("running" if kind == "preparing" else kind, tasks, slots)
+        recount[key].ready += tasks if state == "active" and not waits else 0
+    assert world.counts == recount
+    live = {task.seq for task in world.store.tasks.live()}
+    assert live == {seq for seq, execution in world.live.items() if execution.fate != "delete"}
+    for node in world.nodes.values():
+        executions = world.on_node[node.key]
+        used = sum(execution.slots for execution in executions)
+        total = world.pools[node.pool].spec["taskSlotsPerNode"]
+        free = world.free[node.pool]
+        assert (node.key in free) == (node.state in {"idle", "running"})
+        if node.key in free:
+            assert free._free[node.key] == total - used
+        if node.state in {"idle", "running"}:
+            assert (node.state == "running") == any(item.kind == "task" for item in executions)
+
+
+class Chaos:
+    """Makes one random request after the other; refusals are fine."""
+
+    def __init__(self, service: Service, dice: random.Random) -> None:
+        self.service = service
+        self.dice = dice
+        self.made = 0
+
+    def act(self) -> None:
+        names = [name for name in dir(self) if name.startswith("do_")]
+        action: Callable[[], Any] = getattr(self, self.dice.choice(names))
+        with suppress(BatchError):
+            action()
+
+    def job_id(self) -> str:
+        return self.dice.choice(["one", "two", "three"])
+
+    def task_id(self) -> str:
+        return str(self.dice.randint(1, 30))
+
+    def do_create_job(self) -> None:
+        special: dict[str, Any] = {}
+        if self.dice.random() < 0.4:
+            special["jobPreparationTask"] = {"commandLine": self.dice.choice(COMMANDS)}
+            special["jobReleaseTask"] = {"commandLine": self.dice.choice(COMMANDS)}
+        self.service.job(
+            self.job_id(),
+            self.dice.choice(["pool", "other"]),
+            usesTaskDependencies=True,
+            onTaskFailure=self.dice.choice(["noaction", "performexitoptionsjobaction"]),
+            maxParallelTasks=self.dice.choice([-1, 1, 3]),
+            **special,
+        )
+
+    def do_add_tasks(self) -> None:
+        bodies = []
+        for _ in range(self.dice.randint(1, 8)):
+            body: dict[str, Any] = {"id": self.task_id(), "commandLine": self.dice.choice(COMMANDS)}
+            body["requiredSlots"] = self.dice.choice([1, 1, 2])
+            body["constraints"] = {"maxTaskRetryCount": self.dice.choice([0, 2])}
+            if self.dice.random() < 0.3:
+                first = self.dice.randint(1, 27)
+                ranges = [{"start": first, "end": first + self.dice.randint(0, 2)}]
+                body["dependsOn"] = {"taskIds": [self.task_id()], "taskIdRanges": ranges}
+            bodies.append(body)
+        self.service.engine.add_tasks(self.job_id(), bodies)
+
+    do_add_more_tasks = do_add_even_more_tasks = do_add_tasks
+
+    def do_terminate_task(self) -> None:
+        self.service.engine.terminate_task(self.job_id(), self.task_id())
+
+    def do_delete_task(self) -> None:
+        self.service.engine.delete_task(self.job_id(), self.task_id())
+
+    def do_reactivate_task(self) -> None:
+        self.service.engine.reactivate_task(self.job_id(), self.task_id())
+
+    def do_replace_task(self) -> None:
+        self.service.engine.replace_task(
+            self.job_id(), self.task_id(), {"constraints": {"maxTaskRetryCount": 1}}
+        )
+
+    def do_disable_job(self) -> None:
+        option = self.dice.choice(["requeue", "terminate", "wait"])
+        self.service.engine.disable_job(self.job_id(), {"disableTasks": option})
+
+    def do_enable_job(self) -> None:
+        self.service.engine.enable_job(self.job_id())
+
+    do_enable_again = do_enable_job
+
+    def do_terminate_job(self) -> None:
+        if self.dice.random() < 0.15:
+            self.service.engine.terminate_job(self.job_id())
+
+    def do_delete_job(self) -> None:
+        if self.dice.random() < 0.15:
+            self.service.engine.delete_job(self.job_id())
+
+    def do_patch_job(self) -> None:
+        pool_id = self.dice.choice(["pool", "other"])
+        self.service.engine.patch_job(self.job_id(), {"priority": 3, "poolInfo": {"poolId": pool_id}})
+
+    def do_create_pool(self) -> None:
+        body = {"id": self.dice.choice(["pool", "other"]), "vmSize": "standard_d2"}
+        body |= {"targetDedicatedNodes": self.dice.randint(1, 3), "taskSlotsPerNode": 2}
+        if self.dice.random() < 0.3:
+            body["startTask"] = {"commandLine": self.dice.choice(COMMANDS[:4])}
+        self.service.engine.create_pool(body)
+
+    def do_resize(self) -> None:
+        option = self.dice.choice(["requeue", "terminate", "taskcompletion"])
+        body = {"targetDedicatedNodes": self.dice.randint(0, 4), "nodeDeallocationOption": option}
+        self.service.engine.resize_pool(self.dice.choice(["pool", "other"]), body)
+
+    def do_stop_resize(self) -> None:
+        self.service.engine.stop_resize_pool(self.dice.choice(["pool", "other"]))
+
+    def do_delete_pool(self) -> None:
+        if self.dice.random() < 0.3:
+            self.service.engine.delete_pool(self.dice.choice(["pool", "other"]))
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_the_books_are_right_whatever_happens(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)  # noqa: S311 - a game, no secret
+    service = await Service(
+        tmp_path, boot_time=dice.choice([0.0, 4.0]), resize_time=dice.choice([0.0, 2.0])
+    ).start()
+    chaos = Chaos(service, dice)
+    for _ in range(150):
+        for _ in range(dice.randint(1, 6)):
+            chaos.act()
+        if dice.random() < 0.03:
+            chaos.service = service = await service.killed()
+        else:
+            await service.pass_time(dice.choice([0, 0, 1, 2, 5]))
+        check_books(service)
+    await finish(service)
+    await service.engine.stop()
+
+
+async def finish(service: Service) -> None:
+    """Make pools that work, and let all that can run, run: no ready task is left behind."""
+    engine = service.engine
+    await service.pass_time(100)
+    for doc in engine.list_pools()[0]:
+        engine.delete_pool(doc["id"])
+    await service.pass_time(100)
+    assert engine.list_pools() == ([], None)
+    for name in ("pool", "other"):
+        engine.create_pool(
+            {"id": name, "vmSize": "standard_d2", "targetDedicatedNodes": 2, "taskSlotsPerNode": 2}
+        )
+    for doc in engine.list_jobs()[0]:
+        with suppress(BatchError):
+            engine.enable_job(doc["id"])
+    await service.pass_time(2000)
+    check_books(service)
+    world = service.engine.world
+    for job in world.jobs.values():
+        assert job.state in {"active", "disabled", "completed"}
+        barred = "jobPreparationTask" in job.spec
+        assert job.state != "active" or barred or world.counts[job.key].ready == 0
+    assert not world.live
+    for doc in engine.list_jobs()[0]:
+        engine.delete_job(doc["id"])
+    for doc in engine.list_pools()[0]:
+        engine.delete_pool(doc["id"])
+    await service.pass_time(100)
+    assert engine.list_jobs() == ([], None)
+    assert engine.list_pools() == ([], None)
+    run = world.store.connection.execute
+    for table in ("tasks", "needs", "ranges", "nodes", "preparations", "jobs", "pools"):
+        assert run(f"SELECT COUNT(*) FROM {table}").fetchone() == (0,)  # noqa: S608 - names above
+    assert not any(path.name.startswith("n") for path in service.folder.glob("nodes/*/*"))

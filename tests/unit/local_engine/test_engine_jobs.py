@@ -1,0 +1,465 @@
+"""Jobs: documents, verbs, ends, auto pools, quotas."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from engine_fakes import BASE, Service
+
+from azbatch_core.local.errors import BatchError
+from azbatch_core.local.rules.times import UNLIMITED
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.asyncio
+
+AUTO = {"autoPoolSpecification": {"poolLifetimeOption": "job", "pool": {"vmSize": "standard_d2"}}}
+
+
+def refused(code: str):
+    return pytest.raises(BatchError, match=rf"^{code} ")
+
+
+async def test_a_new_job_is_echoed_with_defaults(service: Service) -> None:
+    doc = service.job()
+    stamp = "2026-01-01T00:00:00Z"
+    assert doc == {
+        "id": "job",
+        "url": f"{BASE}/jobs/job",
+        "eTag": doc["eTag"],
+        "lastModified": stamp,
+        "creationTime": stamp,
+        "state": "active",
+        "stateTransitionTime": stamp,
+        "priority": 0,
+        "allowTaskPreemption": False,
+        "maxParallelTasks": -1,
+        "constraints": {"maxWallClockTime": UNLIMITED, "maxTaskRetryCount": 0},
+        "poolInfo": {"poolId": "pool"},
+        "onAllTasksComplete": "noaction",
+        "onTaskFailure": "noaction",
+        "usesTaskDependencies": False,
+        "executionInfo": {"startTime": stamp, "poolId": "pool"},
+    }
+
+
+async def test_special_tasks_are_echoed_with_defaults(service: Service) -> None:
+    doc = service.job(jobPreparationTask={"commandLine": "p"}, jobReleaseTask={"commandLine": "r"})
+    identity = {"autoUser": {"scope": "pool", "elevationLevel": "nonadmin"}}
+    assert doc["jobPreparationTask"] == {
+        "id": "jobpreparation",
+        "commandLine": "p",
+        "constraints": {"maxWallClockTime": UNLIMITED, "retentionTime": "P7D", "maxTaskRetryCount": 0},
+        "rerunOnNodeRebootAfterSuccess": True,
+        "waitForSuccess": True,
+        "userIdentity": identity,
+    }
+    assert doc["jobReleaseTask"] == {
+        "id": "jobrelease",
+        "commandLine": "r",
+        "maxWallClockTime": "PT15M",
+        "retentionTime": "P7D",
+        "userIdentity": identity,
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"id": "a b"}, "InvalidPropertyValue"),
+        ({"id": "JOB"}, "JobExists"),
+        ({"priority": 1001}, "OutOfRangePriority"),
+        ({"priority": -1001}, "OutOfRangePriority"),
+        ({"maxParallelTasks": 0}, "InvalidPropertyValue"),
+        ({"poolInfo": {}}, "InvalidPropertyValue"),
+        ({"poolInfo": {"poolId": "p", **AUTO}}, "InvalidPropertyValue"),
+        ({"constraints": {"maxTaskRetryCount": -2}}, "InvalidPropertyValue"),
+        ({"jobReleaseTask": {"commandLine": "x"}}, "InvalidPropertyValue"),
+        ({"jobManagerTask": {"id": "m", "commandLine": "x"}}, "NotImplemented"),
+        ({"metadata": [{"name": "", "value": ""}]}, "EmptyMetadataKey"),
+        (
+            {
+                "jobPreparationTask": {"commandLine": "x"},
+                "jobReleaseTask": {"commandLine": "x", "maxWallClockTime": "PT16M"},
+            },
+            "InvalidPropertyValue",
+        ),
+        (
+            {"poolInfo": {"autoPoolSpecification": {"autoPoolIdPrefix": "x" * 21, "pool": {"vmSize": "s"}}}},
+            "InvalidPropertyValue",
+        ),
+    ],
+)
+async def test_a_refused_job_changes_nothing(service: Service, fields: dict, code: str) -> None:
+    service.job()
+    with refused(code):
+        service.engine.create_job({"id": "new", "poolInfo": {"poolId": "p"}, **fields})
+    assert [doc["id"] for doc in service.engine.list_jobs()[0]] == ["job"]
+    assert service.engine.list_pools() == ([], None)
+
+
+async def test_the_quota_counts_jobs_that_are_not_completed(tmp_path: Path) -> None:
+    service = await Service(tmp_path, job_quota=2).start()
+    service.job("a")
+    service.job("b")
+    with refused("ActiveJobAndScheduleQuotaReached"):
+        service.job("c")
+    service.engine.terminate_job("a")
+    await service.pass_time()
+    service.job("c")
+    await service.engine.stop()
+
+
+async def test_a_job_waits_for_its_pool_to_exist(service: Service) -> None:
+    service.job(pool_id="Later")
+    service.task("t")
+    await service.pass_time(5)
+    assert service.state("t") == "active"
+    await service.pool("later")
+    await service.pass_time()
+    assert service.state("t") == "completed"
+
+
+async def test_terminating_ends_running_tasks_and_leaves_active_ones(service: Service) -> None:
+    await service.pool()
+    service.job()
+    service.task("runs", "hang")
+    service.task("waits")
+    await service.pass_time(1)
+    made = service.engine.get_job("job")
+    doc = service.engine.terminate_job("job", {"terminateReason": "enough"})
+    assert (doc["state"], doc["executionInfo"]["terminateReason"]) == ("terminating", "enough")
+    assert doc["eTag"] != made["eTag"]
+    with refused("JobBeingTerminated"):
+        service.engine.terminate_job("job")
+    with refused("JobBeingTerminated"):
+        service.task("late")
+    await service.pass_time(1)
+    done = service.engine.get_job("job")
+    assert (done["state"], done["previousState"]) == ("completed", "terminating")
+    assert done["eTag"] == doc["eTag"]
+    assert "endTime" in done["executionInfo"]
+    assert service.info("runs")["failureInfo"]["code"] == "TaskEnded"
+    assert service.state("waits") == "active"
+    assert service.runtime.tasks == ["runs"]
+    for call in (
+        lambda: service.engine.terminate_job("job"),
+        lambda: service.engine.patch_job("job", {"priority": 1}),
+        lambda: service.engine.disable_job("job", {}),
+        lambda: service.engine.enable_job("job"),
+        lambda: service.engine.reactivate_task("job", "runs"),
+        lambda: service.task("late"),
+        lambda: service.engine.add_tasks("job", []),
+    ):
+        with refused("JobCompleted"):
+            call()
+    assert not service.engine.busy()
+
+
+async def test_without_a_reason_the_user_is_the_reason(service: Service) -> None:
+    service.job()
+    assert service.engine.terminate_job("job")["executionInfo"]["terminateReason"] == "UserTerminate"
+
+
+async def test_deleting_a_job_takes_its_tasks_and_files(service: Service) -> None:
+    await service.pool(taskSlotsPerNode=2)
+    service.job()
+    service.task("done")
+    service.task("runs", "hang")
+    await service.pass_time(1)
+    folder = service.engine.task_directory("job", "done")
+    assert service.engine.delete_job("job")["state"] == "deleting"
+    for call in (
+        lambda: service.engine.delete_job("job"),
+        lambda: service.engine.patch_job("job", {"priority": 1}),
+        lambda: service.task("late"),
+        service.job,
+        lambda: service.engine.terminate_task("job", "runs"),
+    ):
+        with refused("JobBeingDeleted"):
+            call()
+    assert service.engine.get_task("job", "done")["state"] == "completed"
+    await service.pass_time(1)
+    with refused("JobNotFound"):
+        service.engine.get_job("job")
+    assert not folder.exists()
+    assert service.runtime.alive() == []
+    service.job()
+    assert service.engine.list_tasks("job") == ([], None)
+    assert service.counts()["completed"] == 0
+
+
+async def test_a_large_job_is_deleted_in_parts(service: Service) -> None:
+    service.job()
+    for start in range(0, 4500, 100):
+        service.engine.add_tasks(
+            "job", [{"id": f"t{n}", "commandLine": "x"} for n in range(start, start + 100)]
+        )
+    service.engine.delete_job("job")
+    await service.pass_time()
+    assert service.engine.list_jobs() == ([], None)
+    service.job()
+    assert service.engine.list_tasks("job") == ([], None)
+
+
+@pytest.mark.parametrize(
+    ("option", "state", "requeues"), [("requeue", "active", 1), ("terminate", "completed", 0)]
+)
+async def test_disabling_stops_running_tasks(
+    service: Service, option: str, state: str, requeues: int
+) -> None:
+    await service.pool()
+    service.job()
+    service.task("t", "hang")
+    await service.pass_time(1)
+    assert service.engine.disable_job("job", {"disableTasks": option})["state"] == "disabling"
+    await service.pass_time(1)
+    assert service.engine.get_job("job")["state"] == "disabled"
+    assert (service.state("t"), service.info("t")["requeueCount"]) == (state, requeues)
+    service.task("new")
+    await service.pass_time(5)
+    assert service.state("new") == "active"
+    assert service.engine.enable_job("job")["state"] == "enabling"
+    await service.pass_time(1)
+    assert service.engine.get_job("job")["state"] == "active"
+    assert (service.runtime.tasks.count("t"), service.state("new") == "completed") == (
+        (2, False) if option == "requeue" else (1, True)
+    )
+    with refused("OperationInvalidForCurrentState"):
+        service.engine.enable_job("job")
+
+
+async def test_disabling_may_wait_for_running_tasks(service: Service) -> None:
+    await service.pool()
+    service.job()
+    service.task("t", "sleep 10")
+    service.task("next")
+    await service.pass_time(1)
+    service.engine.disable_job("job", {"disableTasks": "wait"})
+    await service.pass_time(1)
+    assert service.engine.get_job("job")["state"] == "disabling"
+    await service.pass_time(20)
+    assert service.engine.get_job("job")["state"] == "disabled"
+    assert service.info("t")["result"] == "success"
+    assert service.state("next") == "active"
+
+
+async def test_a_disabled_job_may_move_to_another_pool(service: Service) -> None:
+    await service.pool("small")
+    await service.pool("large", taskSlotsPerNode=4)
+    service.job(pool_id="small")
+    service.task("t", requiredSlots=4)
+    await service.pass_time(1)
+    with refused("OperationInvalidForCurrentState"):
+        service.engine.patch_job("job", {"poolInfo": {"poolId": "large"}})
+    service.engine.patch_job("job", {"poolInfo": {"poolId": "small"}})
+    service.engine.disable_job("job", {})
+    await service.pass_time()
+    doc = service.engine.patch_job("job", {"poolInfo": {"poolId": "large"}})
+    assert doc["executionInfo"]["poolId"] == "large"
+    service.engine.enable_job("job")
+    await service.pass_time(1)
+    assert service.engine.get_task("job", "t")["nodeInfo"]["poolId"] == "large"
+
+
+async def test_patch_keeps_what_it_omits_and_put_resets_it(service: Service) -> None:
+    service.job(
+        priority=5,
+        metadata=[{"name": "a", "value": "b"}],
+        constraints={"maxTaskRetryCount": 5, "maxWallClockTime": "P1D"},
+    )
+    doc = service.engine.patch_job("job", {"constraints": {"maxWallClockTime": "P2D"}})
+    assert (doc["priority"], doc["metadata"]) == (5, [{"name": "a", "value": "b"}])
+    assert doc["constraints"] == {"maxTaskRetryCount": 0, "maxWallClockTime": "P2D"}
+    doc = service.engine.replace_job("job", {"poolInfo": {"poolId": "pool"}, "maxParallelTasks": 3})
+    assert (doc["priority"], doc["maxParallelTasks"]) == (0, 3)
+    assert "metadata" not in doc
+    assert doc["constraints"]["maxWallClockTime"] == UNLIMITED
+
+
+async def test_terminate_on_completion_cannot_be_taken_back(service: Service) -> None:
+    await service.pool()
+    service.job()
+    service.task("t", "hang")
+    service.engine.patch_job("job", {"onAllTasksComplete": "terminatejob"})
+    with refused("InvalidPropertyValue"):
+        service.engine.patch_job("job", {"onAllTasksComplete": "noaction"})
+
+
+async def test_an_empty_job_that_ends_with_its_tasks_ends_at_once(service: Service) -> None:
+    assert service.job(onAllTasksComplete="terminatejob")["state"] == "active"
+    await service.pass_time()
+    doc = service.engine.get_job("job")
+    assert (doc["state"], doc["executionInfo"]["terminateReason"]) == ("completed", "AllTasksComplete")
+
+
+async def test_a_job_ends_with_its_last_task(service: Service) -> None:
+    await service.pool(nodes=2)
+    service.job()
+    service.task("a", "sleep 5")
+    service.task("b", "sleep 9; exit 1")
+    service.engine.patch_job("job", {"onAllTasksComplete": "terminatejob"})
+    await service.pass_time(6)
+    assert service.engine.get_job("job")["state"] == "active"
+    await service.pass_time(4)
+    assert service.engine.get_job("job")["state"] == "completed"
+
+
+async def test_deleting_or_ending_the_last_task_ends_the_job_too(service: Service) -> None:
+    for job_id in ("deleted", "ended"):
+        service.job(job_id)
+        service.task("t", job_id=job_id)
+        service.engine.patch_job(job_id, {"onAllTasksComplete": "terminatejob"})
+    service.engine.delete_task("deleted", "t")
+    service.engine.terminate_task("ended", "t")
+    await service.pass_time()
+    assert {doc["state"] for doc in service.engine.list_jobs()[0]} == {"completed"}
+
+
+async def test_a_jobs_clock_runs_out(service: Service) -> None:
+    await service.pool()
+    service.job(constraints={"maxWallClockTime": "PT10M"})
+    service.task("t", "hang")
+    await service.pass_time(599)
+    assert service.engine.get_job("job")["state"] == "active"
+    await service.pass_time(2)
+    doc = service.engine.get_job("job")
+    assert (doc["state"], doc["executionInfo"]["terminateReason"]) == (
+        "completed",
+        "MaxWallClockTimeExpiry",
+    )
+
+
+async def test_a_jobs_clock_can_be_set_anew(service: Service) -> None:
+    service.job(constraints={"maxWallClockTime": "PT10M"})
+    service.engine.patch_job("job", {"constraints": {"maxWallClockTime": "PT1H"}})
+    await service.pass_time(3500)
+    assert service.engine.get_job("job")["state"] == "active"
+    await service.pass_time(200)
+    assert service.engine.get_job("job")["state"] == "completed"
+
+
+async def test_a_failed_task_may_end_its_job(service: Service) -> None:
+    await service.pool()
+    service.job(onTaskFailure="performexitoptionsjobaction")
+    service.task("good", exitConditions={"exitCodes": [{"code": 0, "exitOptions": {"jobAction": "none"}}]})
+    service.task("bad", "sleep 1; exit 3", constraints={"maxTaskRetryCount": 1})
+    service.task("never")
+    await service.pass_time(1)
+    assert service.engine.get_job("job")["state"] == "active"
+    await service.pass_time(5)
+    doc = service.engine.get_job("job")
+    assert (doc["state"], doc["executionInfo"]["terminateReason"]) == ("completed", "TaskFailed")
+    assert (service.info("bad")["retryCount"], service.state("never")) == (1, "active")
+
+
+async def test_a_failed_task_may_disable_its_job(service: Service) -> None:
+    await service.pool(nodes=2)
+    service.job(onTaskFailure="performexitoptionsjobaction")
+    ranges = [{"start": 1, "end": 9, "exitOptions": {"jobAction": "disable"}}]
+    service.task("other", "hang")
+    service.task("bad", "exit 3", exitConditions={"exitCodeRanges": ranges})
+    await service.pass_time(1)
+    assert service.engine.get_job("job")["state"] == "disabled"
+    assert (service.state("other"), service.state("bad")) == ("active", "completed")
+
+
+async def test_a_failed_task_does_nothing_to_a_job_that_did_not_ask(service: Service) -> None:
+    await service.pool()
+    service.job()
+    service.task("bad", "exit 3")
+    await service.pass_time(1)
+    assert service.engine.get_job("job")["state"] == "active"
+
+
+async def test_a_user_ending_a_task_does_not_end_the_job(service: Service) -> None:
+    await service.pool()
+    service.job(onTaskFailure="performexitoptionsjobaction")
+    service.task("t", "hang")
+    await service.pass_time(1)
+    service.engine.terminate_task("job", "t")
+    await service.pass_time(1)
+    assert service.engine.get_job("job")["state"] == "active"
+
+
+async def test_an_auto_pool_lives_as_long_as_its_job(service: Service) -> None:
+    spec = {
+        "autoPoolIdPrefix": "mine",
+        "poolLifetimeOption": "job",
+        "pool": {"vmSize": "STANDARD_D2", "targetDedicatedNodes": 1},
+    }
+    doc = service.engine.create_job({"id": "job", "poolInfo": {"autoPoolSpecification": spec}})
+    pool_id = doc["executionInfo"]["poolId"]
+    assert re.fullmatch(r"mine_[0-9A-F-]{36}", pool_id)
+    assert doc["poolInfo"] == {"autoPoolSpecification": {**spec, "keepAlive": False}}
+    assert service.engine.get_pool(pool_id)["state"] == "active"
+    service.task("t")
+    await service.pass_time(1)
+    assert service.state("t") == "completed"
+    service.engine.terminate_job("job")
+    await service.pass_time(1)
+    with refused("PoolNotFound"):
+        service.engine.get_pool(pool_id)
+    assert service.engine.get_job("job")["executionInfo"]["poolId"] == pool_id
+
+
+async def test_an_auto_pool_goes_with_a_deleted_job(service: Service) -> None:
+    service.engine.create_job({"id": "job", "poolInfo": AUTO})
+    service.engine.delete_job("job")
+    await service.pass_time(1)
+    assert service.engine.list_pools() == ([], None)
+
+
+async def test_an_auto_pool_may_be_kept(service: Service) -> None:
+    doc = service.engine.create_job({"id": "job", "poolInfo": AUTO})
+    doc = service.engine.patch_job(
+        "job", {"poolInfo": {"autoPoolSpecification": {"keepAlive": True, "poolLifetimeOption": "job"}}}
+    )
+    assert doc["poolInfo"]["autoPoolSpecification"]["pool"] == {"vmSize": "standard_d2"}
+    service.engine.terminate_job("job")
+    await service.pass_time(1)
+    assert service.engine.get_pool(doc["executionInfo"]["poolId"])["state"] == "active"
+
+
+async def test_a_job_cannot_be_given_an_auto_pool_later(service: Service) -> None:
+    service.job()
+    with refused("InvalidPropertyValue"):
+        service.engine.patch_job("job", {"poolInfo": AUTO})
+
+
+async def test_an_auto_pool_over_the_quota_ends_its_job(tmp_path: Path) -> None:
+    service = await Service(tmp_path, pool_quota=0).start()
+    doc = service.engine.create_job({"id": "job", "poolInfo": AUTO})
+    assert doc["state"] == "completed"
+    assert doc["executionInfo"]["schedulingError"]["code"] == "AutoPoolCreationFailedWithQuotaReached"
+    assert "terminateReason" not in doc["executionInfo"]
+    assert "endTime" in doc["executionInfo"]
+    await service.engine.stop()
+
+
+async def test_counts_tell_tasks_and_slots(service: Service) -> None:
+    await service.pool(taskSlotsPerNode=4)
+    service.job()
+    service.task("a", requiredSlots=2)
+    service.task("b", "exit 1")
+    service.task("c", "hang", requiredSlots=3)
+    service.task("d", requiredSlots=4)
+    await service.pass_time(1)
+    assert service.engine.task_counts("JOB") == {
+        "taskCounts": {"active": 1, "running": 1, "completed": 2, "succeeded": 1, "failed": 1},
+        "taskSlotCounts": {"active": 4, "running": 3, "completed": 3, "succeeded": 2, "failed": 1},
+    }
+
+
+async def test_jobs_are_listed_by_id_and_state(service: Service) -> None:
+    for name in ("b", "A", "c"):
+        service.job(name)
+    service.engine.disable_job("c", {})
+    await service.pass_time()
+    assert [doc["id"] for doc in service.engine.list_jobs()[0]] == ["A", "b", "c"]
+    assert [doc["id"] for doc in service.engine.list_jobs(hints={"state": "disabled"})[0]] == ["c"]
+    docs, after = service.engine.list_jobs(limit=1)
+    assert ([doc["id"] for doc in docs], after) == (["A"], "A")

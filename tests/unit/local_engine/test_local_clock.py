@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from azbatch_core.local.clock import RealClock, VirtualClock
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_virtual_timers_fire_in_order_at_their_moments() -> None:
+    clock = VirtualClock(datetime(2026, 1, 1, tzinfo=timezone.utc))
+    start = clock.now()
+    seen: list[tuple[str, float]] = []
+
+    def note(name: str) -> None:
+        seen.append((name, (clock.now() - start).total_seconds()))
+
+    clock.call_later(5, lambda: note("b"))
+    clock.call_later(2, lambda: clock.call_later(1, lambda: note("a")))
+    clock.call_later(9, lambda: note("never")).cancel()
+    clock.call_later(50, lambda: note("later"))
+    await clock.advance(10)
+    assert seen == [("a", 3), ("b", 5)]
+    assert clock.now() == start + timedelta(seconds=10)
+
+
+async def test_what_a_timer_sets_off_is_done_before_the_next_one() -> None:
+    clock = VirtualClock()
+    seen: list[str] = []
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    future.add_done_callback(lambda _: clock.call_later(0, lambda: seen.append("reaction")))
+    clock.call_later(1, lambda: future.set_result(None))
+    clock.call_later(2, lambda: seen.append("next"))
+    await clock.advance(3)
+    assert seen == ["reaction", "next"]
+
+
+async def test_actions_without_delay_need_no_advance() -> None:
+    clock = VirtualClock()
+    seen: list[int] = []
+    clock.call_later(0, lambda: seen.append(1))
+    clock.call_later(0, lambda: seen.append(2)).cancel()
+    assert seen == []
+    await asyncio.sleep(0)
+    assert seen == [1]
+
+
+async def test_the_real_clock_is_the_machines() -> None:
+    clock = RealClock()
+    assert abs(clock.now() - datetime.now(timezone.utc)) < timedelta(seconds=5)
+    fired = asyncio.Event()
+    clock.call_later(-1, fired.set)
+    await asyncio.wait_for(fired.wait(), 5)
