@@ -83,6 +83,11 @@ def test_unknown_and_read_only_properties_are_refused_by_name():
     assert "read-only" in values["Reason"]
 
 
+def test_annotations_of_a_document_that_was_read_are_read_over():
+    body = {"odata.metadata": "http://h/$metadata#jobs/@Element", "poolInfo": {"poolId": "p"}}
+    assert validate("BatchJob", body) == {"poolInfo": {"poolId": "p"}}
+
+
 def test_older_clients_may_send_what_their_version_had():
     body = {**POOL, "resourceTags": {"a": "b"}, "certificateReferences": []}
     assert validate("BatchPoolCreateOptions", body, older=True) == POOL

@@ -1,0 +1,181 @@
+"""Pools and nodes through the SDK."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from azure.batch import BatchClient, models
+from azure.core import MatchConditions
+from azure.core.credentials import AzureNamedKeyCredential
+from azure.core.exceptions import HttpResponseError, ResourceModifiedError, ResourceNotFoundError
+
+from azbatch_core.local import LocalBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[BatchClient]:
+    with LocalBatch() as batch:
+        key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
+        with BatchClient(batch.endpoint, key, retry_total=0, polling_interval=0) as client:
+            yield client
+
+
+def options(pool_id: str, nodes: int = 0, **more: Any) -> models.BatchPoolCreateOptions:
+    return models.BatchPoolCreateOptions(
+        id=pool_id,
+        vm_size="standard_d2s_v3",
+        target_dedicated_nodes=nodes,
+        virtual_machine_configuration=models.VirtualMachineConfiguration(
+            image_reference=models.BatchVmImageReference(
+                publisher="canonical", offer="ubuntu-24_04-lts", sku="server"
+            ),
+            node_agent_sku_id="batch.node.ubuntu 24.04",
+        ),
+        **more,
+    )
+
+
+def code(error: pytest.ExceptionInfo[HttpResponseError]) -> str:
+    found = error.value.error
+    assert found is not None
+    return str(found.code)
+
+
+def test_a_pool_is_made_shown_listed_and_deleted(client: BatchClient) -> None:
+    client.create_pool(options("made", 2, task_slots_per_node=2, resize_timeout=timedelta(minutes=20)))
+    pool = client.get_pool("made")
+    assert (pool.id, pool.state, pool.target_dedicated_nodes) == ("made", "active", 2)
+    assert pool.resize_timeout == timedelta(minutes=20)
+    assert pool.task_scheduling_policy is not None
+    assert pool.task_scheduling_policy.node_fill_type == "Spread"
+    assert pool.etag
+    assert '"' not in pool.etag
+    assert "made" in [item.id for item in client.list_pools()]
+    client.begin_delete_pool("made").wait()
+    with pytest.raises(ResourceNotFoundError) as error:
+        client.get_pool("made")
+    assert code(error) == "PoolNotFound"
+    assert "(PoolNotFound) The specified pool does not exist." in str(error.value)
+
+
+def test_a_pool_has_nodes_with_files_and_counts(client: BatchClient) -> None:
+    client.create_pool(options("noded", 1))
+    client.begin_resize_pool("noded", models.BatchPoolResizeOptions(target_dedicated_nodes=2)).wait()
+    nodes = list(client.list_nodes("noded"))
+    assert len(nodes) == 2
+    node = client.get_node("noded", nodes[0].id)
+    assert node.affinity_id == f"TVM:{node.id}"
+    assert node.is_dedicated
+    names = {item.name for item in client.list_node_files("noded", node.id)}
+    assert {"shared", "startup", "workitems"} <= names
+    [counts] = client.list_pool_node_counts(filter="poolId eq 'noded'")
+    assert counts.dedicated is not None
+    assert counts.dedicated.total == 2
+    with pytest.raises(ResourceNotFoundError) as error:
+        client.get_node("noded", "tvmps_nobody")
+    assert code(error) == "NodeNotFound"
+
+
+def test_pools_are_changed_and_conditions_hold(client: BatchClient) -> None:
+    client.create_pool(options("changed", metadata=[models.BatchMetadataItem(name="a", value="1")]))
+    tag = client.get_pool("changed").etag
+    start = models.BatchStartTask(command_line="/bin/true")
+    client.update_pool("changed", models.BatchPoolUpdateOptions(start_task=start))
+    pool = client.get_pool("changed")
+    assert pool.start_task is not None
+    assert pool.start_task.wait_for_success
+    assert pool.metadata is not None
+    assert pool.metadata[0].value == "1"
+    with pytest.raises(ResourceModifiedError) as error:
+        client.update_pool(
+            "changed",
+            models.BatchPoolUpdateOptions(metadata=[]),
+            etag=tag,
+            match_condition=MatchConditions.IfNotModified,
+        )
+    assert code(error) == "ConditionNotMet"
+    client.replace_pool_properties(
+        "changed", models.BatchPoolReplaceOptions(application_package_references=[], metadata=[])
+    )
+    assert client.get_pool("changed").start_task is None
+
+
+def test_existence_is_a_head_request(client: BatchClient) -> None:
+    client.create_pool(options("there"))
+    assert client.pool_exists("there") is True
+    with pytest.raises(ResourceNotFoundError):  # the SDK raises before it looks at the status
+        client.pool_exists("nowhere")
+
+
+def test_lists_are_paged_filtered_and_narrowed(client: BatchClient) -> None:
+    for number in range(5):
+        client.create_pool(options(f"page-{number}"))
+    pages = list(client.list_pools(max_results=2, filter="startswith(id,'page-')", select=["id"]).by_page())
+    assert [[item.id for item in page] for page in pages] == [
+        ["page-0", "page-1"],
+        ["page-2", "page-3"],
+        ["page-4"],
+    ]
+    [only] = client.list_pools(filter="id eq 'page-3'", select=["id", "state"])
+    assert set(only.as_dict()) == {"id", "state"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"max_results": -5}, "MaxResults cannot be less than 1"),
+        ({"filter": "colour eq 'red'"}, "colour is not a property"),
+        ({"filter": "state ne 'active'"}, "state cannot be filtered by ne"),
+        ({"select": ["colour"]}, "colour is not a property"),
+    ],
+)
+def test_wrong_query_options_are_named(client: BatchClient, arguments: dict[str, Any], reason: str) -> None:
+    with pytest.raises(HttpResponseError) as error:
+        list(client.list_pools(**arguments))
+    assert code(error) == "InvalidQueryParameterValue"
+    assert error.value.error is not None
+    assert reason in " ".join(str(detail.message) for detail in error.value.error.details)
+
+
+def test_what_cannot_be_is_refused_by_the_services_codes(client: BatchClient) -> None:
+    client.create_pool(options("taken"))
+    refused = [
+        (options("taken"), "PoolExists"),
+        (options("no spaces"), "InvalidPropertyValue"),
+        (options("slots", task_slots_per_node=1000), "InvalidPropertyValue"),
+        (options("short", resize_timeout=timedelta(minutes=1)), "InvalidPropertyValue"),
+    ]
+    for body, expected in refused:
+        with pytest.raises(HttpResponseError) as error:
+            client.create_pool(body)
+        assert code(error) == expected
+
+
+def test_retired_and_missing_operations_say_so(client: BatchClient) -> None:
+    with pytest.raises(HttpResponseError) as error:
+        list(client.list_pool_usage_metrics())
+    assert code(error) == "PoolUsageMetricAPIRetired"
+    with pytest.raises(HttpResponseError) as error:
+        list(client.list_applications())
+    assert (error.value.status_code, code(error)) == (501, "NotImplemented")
+
+
+def test_supported_images_can_be_filtered(client: BatchClient) -> None:
+    images = list(client.list_supported_images(filter="osType eq 'linux' and verificationType eq 'verified'"))
+    agents = {image.node_agent_sku_id for image in images}
+    assert "batch.node.ubuntu 24.04" in agents
+    assert all(image.os_type == "linux" for image in images)
+
+
+def test_a_resize_is_stopped(client: BatchClient) -> None:
+    client.create_pool(options("stopped"))
+    client.begin_resize_pool("stopped", models.BatchPoolResizeOptions(target_dedicated_nodes=1)).wait()
+    with pytest.raises(HttpResponseError) as error:
+        client.begin_stop_pool_resize("stopped").wait()
+    assert code(error) == "OperationInvalidForCurrentState"
+    client.disable_pool_auto_scale("stopped")
