@@ -112,7 +112,7 @@ def serve(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     async def run() -> None:
-        service = LocalService(state, port=port, idle_timeout=idle_timeout)
+        service = LocalService(state, port=port, idle_timeout=idle_timeout, own_process=True)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, service.stop)

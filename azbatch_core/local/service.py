@@ -43,6 +43,7 @@ class LocalService:
         boot_time: seconds that a node takes to start.
         clock: what the engine takes for the time.
         idle_timeout: seconds without a request and without a live task after which it stops; 0 for never.
+        own_process: the process is there for the service alone, and holds the directory until it exits.
 
     Attributes:
         endpoint: where it listens; set once `run` has begun.
@@ -56,12 +57,14 @@ class LocalService:
         boot_time: float = 0.0,
         clock: Clock | None = None,
         idle_timeout: float = 0.0,
+        own_process: bool = False,
     ) -> None:
         self._state = state
         self._port = port
         self._boot_time = boot_time
         self._clock = clock or RealClock()
         self._idle_timeout = idle_timeout
+        self._own_process = own_process
         self._server: _Server | None = None
         self._stopped = False
         self.endpoint: Endpoint | None = None
@@ -79,7 +82,7 @@ class LocalService:
             OSError: the port cannot be had.
         """
         self._state.make()
-        with self._state.hold(), contextlib.ExitStack() as cleanup:
+        with self._state.hold(until_exit=self._own_process), contextlib.ExitStack() as cleanup:
             self._state.withdraw()
             identity = self._state.identity()
             listener = cleanup.enter_context(_listen(self._port, identity.port))

@@ -127,8 +127,12 @@ class StateDirectory:
             return False
 
     @contextmanager
-    def hold(self) -> Iterator[None]:
+    def hold(self, *, until_exit: bool = False) -> Iterator[None]:
         """Be the service of this directory.
+
+        Args:
+            until_exit: hold it on for as long as this process lives, so that who waits for the directory
+                to be free waits for the process to be gone.
 
         Raises:
             BlockingIOError: another service is.
@@ -136,7 +140,9 @@ class StateDirectory:
         deadline = time.monotonic() + _HOLD_SECONDS
         while self.held() and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)  # somebody may just be looking whether the lock is held
-        with self._locked("service.lock", wait=False, create=True):
+        with self._locked("service.lock", wait=False, create=True) as descriptor:
+            if until_exit:
+                os.dup(descriptor)  # a lock lasts until the last of its descriptors is closed
             yield
 
     @contextmanager
@@ -155,12 +161,12 @@ class StateDirectory:
         return True
 
     @contextmanager
-    def _locked(self, name: str, *, wait: bool, create: bool = False) -> Iterator[None]:
+    def _locked(self, name: str, *, wait: bool, create: bool = False) -> Iterator[int]:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         descriptor = os.open(self.path / name, flags, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            yield
+            yield descriptor
         finally:
             os.close(descriptor)
 

@@ -39,7 +39,9 @@ def code(error: pytest.ExceptionInfo[HttpResponseError]) -> str:
 
 
 def test_a_job_comes_back_with_its_defaults_filled_in(client: BatchClient) -> None:
-    job = make(client, "plain", constraints=models.BatchJobConstraints(max_wall_clock_time=timedelta(hours=2)))
+    job = make(
+        client, "plain", constraints=models.BatchJobConstraints(max_wall_clock_time=timedelta(hours=2))
+    )
     assert (job.state, job.priority, job.all_tasks_complete_mode) == ("active", 0, "noaction")
     assert job.constraints is not None
     assert job.constraints.max_wall_clock_time == timedelta(hours=2)

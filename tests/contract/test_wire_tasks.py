@@ -156,7 +156,11 @@ def test_what_one_task_of_a_collection_does_wrong_does_not_touch_the_others(
 
 def test_an_oversized_collection_is_halved_by_the_sdk(client: BatchClient, job: str) -> None:
     big = [
-        shell(f"big{number}", "true", environment_settings=[models.EnvironmentSetting(name="A", value="x" * 40_000)])
+        shell(
+            f"big{number}",
+            "true",
+            environment_settings=[models.EnvironmentSetting(name="A", value="x" * 40_000)],
+        )
         for number in range(40)
     ]
     assert len(client.create_tasks(job, big).result_values or []) == 40
@@ -186,7 +190,9 @@ def test_a_task_is_terminated_reactivated_replaced_and_deleted(client: BatchClie
 
 
 def test_files_are_listed_read_in_part_and_deleted(client: BatchClient, job: str) -> None:
-    client.create_task(job, shell("t", 'echo hello; echo oops >&2; mkdir -p d; printf 0123456789 >"d/out file.txt"'))
+    client.create_task(
+        job, shell("t", 'echo hello; echo oops >&2; mkdir -p d; printf 0123456789 >"d/out file.txt"')
+    )
     finish(client, job)
     assert b"".join(client.download_task_file(job, "t", "stdout.txt")) == b"hello\n"
     assert b"".join(client.download_task_file(job, "t", "stderr.txt")) == b"oops\n"

@@ -1,0 +1,156 @@
+"""The service as a background process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+from azure.batch import BatchClient, models
+from azure.core.credentials import AzureNamedKeyCredential
+
+from azbatch_core.local.state import StateDirectory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SECONDS = 60.0
+ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
+
+
+def run(command: str, path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "azbatch_core.local", command, "--state-dir", str(path), *arguments]
+    return subprocess.run(line, capture_output=True, text=True, timeout=SECONDS, check=False)
+
+
+def start(path: Path, *arguments: str) -> dict[str, Any]:
+    done = run("start", path, *arguments)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def has_ended(pid: int) -> bool:
+    """Whether the process is gone; nobody may be there to take note of a child of init."""
+    try:
+        return psutil.Process(pid).status() in ENDED
+    except psutil.NoSuchProcess:
+        return True
+
+
+def client(endpoint: dict[str, Any]) -> BatchClient:
+    key = AzureNamedKeyCredential(endpoint["account_name"], endpoint["account_key"])
+    return BatchClient(endpoint["endpoint"], key, retry_total=0, polling_interval=0)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "state"
+    yield path
+    if path.exists():
+        assert run("stop", path).returncode == 0
+
+
+def test_start_returns_when_it_answers_and_leaves_a_process_of_its_own(path: Path) -> None:
+    endpoint = start(path)
+    with client(endpoint) as batch:
+        assert list(batch.list_jobs()) == []
+    assert os.getsid(endpoint["pid"]) == endpoint["pid"]
+    assert json.loads((path / "endpoint.json").read_text()) == endpoint
+    for name, mode in (
+        (".", 0o700),
+        ("endpoint.json", 0o600),
+        ("identity.json", 0o600),
+        ("service.log", 0o600),
+    ):
+        assert stat.S_IMODE((path / name).stat().st_mode) == mode
+    assert endpoint["account_key"] not in (path / "service.log").read_text()
+
+
+def test_starting_twice_is_starting_once(path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(start, [path] * 4))
+    assert len({endpoint["pid"] for endpoint in found}) == 1
+    assert start(path) == found[0]
+
+
+def test_status_tells_where_but_no_key(path: Path) -> None:
+    assert run("status", path).returncode == 1
+    endpoint = start(path)
+    said = run("status", path)
+    assert said.returncode == 0
+    facts = json.loads(said.stdout)
+    assert (facts["running"], facts["endpoint"], facts["pid"]) == (
+        True,
+        endpoint["endpoint"],
+        endpoint["pid"],
+    )
+    assert endpoint["account_key"] not in said.stdout
+    assert endpoint["blob_key"] not in said.stdout
+
+
+def test_stop_waits_and_a_new_start_finds_everything_again(path: Path) -> None:
+    first = start(path)
+    with client(first) as batch:
+        batch.create_job(models.BatchJobCreateOptions(id="kept", pool_info=models.BatchPoolInfo(pool_id="p")))
+        tag = batch.get_job("kept").etag
+    assert json.loads(run("stop", path).stdout) == {"stopped": True}
+    assert has_ended(first["pid"])
+    assert not (path / "endpoint.json").exists()
+    assert json.loads(run("stop", path).stdout) == {"stopped": False}
+    second = start(path)
+    assert second["pid"] != first["pid"]
+    assert {**second, "pid": 0} == {**first, "pid": 0}
+    with client(second) as batch:
+        assert batch.get_job("kept").etag == tag
+
+
+def test_a_killed_service_is_started_anew_with_what_it_had_acknowledged(path: Path) -> None:
+    first = start(path)
+    with client(first) as batch:
+        batch.create_job(models.BatchJobCreateOptions(id="kept", pool_info=models.BatchPoolInfo(pool_id="p")))
+        os.kill(first["pid"], signal.SIGKILL)
+    state = StateDirectory(path)
+    assert state.wait_until_free(SECONDS)
+    assert run("status", path).returncode == 1
+    second = start(path)
+    assert second["account_key"] == first["account_key"]
+    with client(second) as batch:
+        assert batch.get_job("kept").id == "kept"
+
+
+def test_it_stops_by_itself_when_nobody_needs_it(path: Path) -> None:
+    start(path, "--idle-timeout", "0.1")
+    assert StateDirectory(path).wait_until_free(SECONDS)
+    assert not (path / "endpoint.json").exists()
+    assert "idle" in (path / "service.log").read_text()
+
+
+def test_reset_leaves_nothing_and_the_next_account_has_other_keys(path: Path) -> None:
+    first = start(path)
+    assert run("reset", path).returncode == 0
+    assert not path.exists()
+    assert start(path)["account_key"] != first["account_key"]
+
+
+def test_a_port_that_is_taken_is_named(path: Path, tmp_path: Path) -> None:
+    taken = start(path)["endpoint"].rpartition(":")[2]
+    refused = run("start", tmp_path / "other", "--port", taken)
+    assert refused.returncode == 1
+    assert f"port {taken} cannot be had" in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+def test_serving_a_directory_that_is_served_is_refused(path: Path) -> None:
+    start(path)
+    refused = run("serve", path)
+    assert refused.returncode == 1
+    assert "another service is running" in refused.stderr

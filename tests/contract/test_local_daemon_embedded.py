@@ -1,0 +1,130 @@
+"""The service inside a program."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+from azure.batch import BatchClient, models
+from azure.core.credentials import AzureNamedKeyCredential
+from azure.storage.blob import BlobServiceClient
+
+from azbatch_core.local import LocalBatch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def client(batch: LocalBatch) -> BatchClient:
+    key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
+    return BatchClient(batch.endpoint, key, retry_total=0, polling_interval=0)
+
+
+def pool(nodes: int) -> models.BatchPoolCreateOptions:
+    return models.BatchPoolCreateOptions(
+        id="pool",
+        vm_size="standard_d2s_v3",
+        target_dedicated_nodes=nodes,
+        virtual_machine_configuration=models.VirtualMachineConfiguration(
+            image_reference=models.BatchVmImageReference(publisher="canonical", offer="u", sku="s"),
+            node_agent_sku_id="batch.node.ubuntu 24.04",
+        ),
+    )
+
+
+def test_pool_job_tasks_and_output_end_to_end() -> None:
+    with LocalBatch() as batch, client(batch) as batch_client:
+        batch_client.create_pool(pool(2))
+        batch_client.create_job(
+            models.BatchJobCreateOptions(
+                id="job",
+                pool_info=models.BatchPoolInfo(pool_id="pool"),
+            )
+        )
+        batch_client.create_tasks(
+            "job",
+            [
+                models.BatchTaskCreateOptions(id=f"t{number}", command_line=f"/bin/echo {number}")
+                for number in range(3)
+            ],
+        )
+        batch_client.update_job("job", models.BatchJobUpdateOptions(all_tasks_complete_mode="terminatejob"))
+        while batch_client.get_job("job").state != "completed":
+            pass
+        outputs = [
+            b"".join(batch_client.download_task_file("job", f"t{number}", "stdout.txt"))
+            for number in range(3)
+        ]
+    assert outputs == [b"0\n", b"1\n", b"2\n"]
+
+
+def test_nothing_is_left_behind() -> None:
+    threads = set(threading.enumerate())
+    this = psutil.Process()
+    sockets = len(this.net_connections())
+    files = this.num_fds()
+    with LocalBatch() as batch:
+        directory = batch.state_dir
+        with client(batch) as batch_client:
+            batch_client.create_pool(pool(1))
+    gc.collect()
+    assert set(threading.enumerate()) <= threads
+    assert len(this.net_connections()) <= sockets
+    assert this.num_fds() <= files
+    assert this.children() == []
+    assert not directory.exists()
+
+
+def test_a_state_directory_is_gone_on_with(tmp_path: Path) -> None:
+    with LocalBatch(tmp_path) as batch, client(batch) as batch_client:
+        batch_client.create_pool(pool(0))
+        key = batch.account_key
+    with LocalBatch(tmp_path) as batch, client(batch) as batch_client:
+        assert batch_client.get_pool("pool").id == "pool"
+        assert batch.account_key == key
+
+
+def test_a_restart_keeps_address_keys_and_resources() -> None:
+    with LocalBatch() as batch:
+        endpoint = batch.endpoint
+        with client(batch) as batch_client:
+            batch_client.create_pool(pool(0))
+            batch.restart()
+            assert batch.endpoint == endpoint
+            assert batch_client.get_pool("pool").id == "pool"
+
+
+def test_two_services_do_not_share_a_directory(tmp_path: Path) -> None:
+    with LocalBatch(tmp_path), pytest.raises(BlockingIOError), LocalBatch(tmp_path):
+        pass
+
+
+def test_it_is_used_inside_with_only() -> None:
+    batch = LocalBatch()
+    assert repr(batch) == "LocalBatch(not running)"
+    for name in ("endpoint", "account_key", "state_dir"):
+        with pytest.raises(RuntimeError, match="not running"):
+            getattr(batch, name)
+
+
+def test_a_virtual_clock_moves_when_it_is_told_to() -> None:
+    with LocalBatch(clock="virtual", boot_time=600) as batch, client(batch) as batch_client:
+        batch_client.create_pool(pool(1))
+        batch.advance(1)
+        assert [node.state for node in batch_client.list_nodes("pool")] != ["idle"]
+        batch.advance(600)
+        assert [node.state for node in batch_client.list_nodes("pool")] == ["idle"]
+    with LocalBatch() as batch, pytest.raises(RuntimeError, match="virtual"):
+        batch.advance(1)
+
+
+def test_blobs_are_served_beside_the_account() -> None:
+    with LocalBatch() as batch:
+        credential = {"account_name": batch.blob_account, "account_key": batch.blob_key}
+        with BlobServiceClient(batch.blob_endpoint, credential=credential) as blobs:
+            container = blobs.create_container("container")
+            container.upload_blob("a/b.txt", b"hello")
+            assert container.download_blob("a/b.txt").readall() == b"hello"
