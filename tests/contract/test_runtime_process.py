@@ -228,7 +228,7 @@ async def test_background_processes_end_with_their_task(tmp_path: Path) -> None:
         os.mkfifo(fifo)
         # The reader sees the end of the pipe when the last process that holds it is gone.
         ended = asyncio.create_task(heard(fifo))
-        outcome = await rig.run(f"sh -c 'sleep 600 > {fifo} & exit 0'")
+        outcome = await rig.run(f"sh -c 'exec 3> {fifo}; sleep 600 & exit 0'")
         assert outcome.exit_code == 0
         assert await ended == ""
 

@@ -88,6 +88,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body)
 
+    def do_PUT(self) -> None:
+        self.server.asked.set()  # type: ignore[attr-defined]
+        self.server.released.wait(10)  # type: ignore[attr-defined]
+
     def log_message(self, *_: object) -> None:
         """Say nothing."""
 
@@ -340,7 +344,8 @@ async def test_a_container_that_fails_says_how(tmp_path: Path, blobs: BlobPlace)
         )
 
 
-async def test_a_blob_name_leads_nowhere_else(tmp_path: Path, blobs: BlobPlace, box: ContainerClient) -> None:
+@pytest.mark.usefixtures("box")
+async def test_a_blob_name_leads_nowhere_else(tmp_path: Path, blobs: BlobPlace) -> None:
     from azbatch_core.local.blobs.store import BlobStore  # noqa: PLC0415 - clients cannot make such names
 
     store = BlobStore(blobs.root)
@@ -505,3 +510,31 @@ async def test_a_stopped_task_still_sends_its_files(
         outcome = await rig.run("sh -c 'echo partial; sleep 600'", wall_time=0.3, output_files=files)
         assert (outcome.exit_code, outcome.stopped) == (-9, "walltime")
         assert contents(box) == {"out": "partial\n"}
+
+
+@pytest.mark.parametrize("causes", [("user",), ("node",), ("user", "node")])
+async def test_a_lost_node_waits_for_no_storage(tmp_path: Path, web: Any, causes: tuple[Any, ...]) -> None:
+    async with rig_of(tmp_path) as rig:
+        running = rig.launch(output_files=(output("../stdout.txt", address(web, "/box/hang?sig=x")),))
+        await asyncio.to_thread(web.asked.wait)
+        for cause in causes:
+            running.stop(cause)
+        outcome = await asyncio.wait_for(running.done, 5)
+        assert (outcome.exit_code, outcome.stopped, code_of(outcome)) == (0, causes[0], "TaskEnded")
+
+
+async def test_closing_waits_for_no_download(tmp_path: Path, web: Any) -> None:
+    rig = Rig(tmp_path, None)
+    for number in range(20):
+        rig.runtime.launch(
+            Launch(
+                rig.node,
+                "task",
+                "job",
+                f"t{number}",
+                command_line="true",
+                resource_files=({"httpUrl": address(web, "/hang"), "filePath": "f"},),
+            )
+        )
+    await asyncio.to_thread(web.asked.wait)
+    await asyncio.wait_for(rig.runtime.close(), 5)

@@ -19,7 +19,6 @@ from azbatch_core.local.runtime.reaper import task_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Future
     from pathlib import Path
 
     from azbatch_core.local.runtime.base import Launch, StopCause
@@ -43,7 +42,7 @@ class Attempt:
         self.done: asyncio.Future[Outcome] = self._loop.create_future()
         self._cause: StopCause | None = None
         self._stopping: asyncio.Future[None] = self._loop.create_future()
-        self._given_up = threading.Event()
+        self._node_lost: asyncio.Future[None] = self._loop.create_future()
         self._process: subprocess.Popen[bytes] | None = None
         self._exit_code: int | None = None
         self._timer = (
@@ -55,12 +54,14 @@ class Attempt:
 
     def stop(self, cause: StopCause) -> None:
         """See `Running.stop`."""
-        if self.done.done() or self._cause is not None:
+        if self.done.done():
             return
-        self._cause = cause
-        self._given_up.set()
-        self._stopping.set_result(None)
-        self._kill_group()
+        if cause == "node" and not self._node_lost.done():
+            self._node_lost.set_result(None)
+        if self._cause is None:
+            self._cause = cause
+            self._stopping.set_result(None)
+            self._kill_group()
 
     def _stop_record(self) -> dict[str, Any] | None:
         """The failure of a stopped try, None if it was not stopped so far."""
@@ -92,14 +93,15 @@ class Attempt:
         if self.launch.resource_files:
             from azbatch_core.local.runtime.staging import stage  # noqa: PLC0415 - most tasks have no files
 
+            blobs = self._runtime.config.blobs
             await self._in_thread(
-                lambda: stage(self.launch.resource_files, wd, self._runtime.config.blobs, self._given_up)
+                lambda given_up: stage(self.launch.resource_files, wd, blobs, given_up), self._stopping
             )
         if stopped := self._stop_record():
             return stopped
         failed = await self._execute(directory)
         # Only what ran has output files; a lost node cannot send any.
-        if not self.launch.output_files or self._exit_code is None or self._cause == "node":
+        if not self.launch.output_files or self._exit_code is None or self._node_lost.done():
             return failed
         return await self._upload(directory, failed)
 
@@ -172,36 +174,34 @@ class Attempt:
     async def _upload(self, directory: Path, failed: dict[str, Any] | None) -> dict[str, Any] | None:
         from azbatch_core.local.runtime.upload import upload  # noqa: PLC0415 - most tasks have no files
 
-        # A stop during the run has set the event; the files of the stopped task are sent all the same.
-        given_up = threading.Event() if self._cause is not None else self._given_up
         environment = task_environment(self._runtime.config, self.launch, directory)
         try:
             await self._in_thread(
-                lambda: upload(
+                lambda given_up: upload(
                     self.launch.output_files,
                     directory,
                     environment,
                     succeeded=failed is None,
                     blobs=self._runtime.config.blobs,
                     given_up=given_up,
-                )
+                ),
+                # The files of a stopped task are sent all the same.
+                self._stopping if self._cause is None else self._node_lost,
             )
         except TaskFailure as error:
             return failed or error.info
         return failed or self._stop_record()
 
-    async def _in_thread(self, work: Callable[[], None]) -> None:
-        """Do work in a staging thread; return early, without waiting for the thread, when stopped."""
-        future: Future[None] = self._runtime.staging.submit(work)
-        wrapped = asyncio.wrap_future(future)
-        waiting: set[asyncio.Future[Any]] = {wrapped}
-        if not self._stopping.done():
-            waiting.add(self._stopping)
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        if wrapped.done():
-            wrapped.result()
+    async def _in_thread(self, work: Callable[[threading.Event], None], until: asyncio.Future[None]) -> None:
+        """Do work in a staging thread, but return, without waiting for the thread, when `until` is over."""
+        given_up = threading.Event()
+        future = asyncio.wrap_future(self._runtime.staging.submit(lambda: work(given_up)))
+        await asyncio.wait({future, until}, return_when=asyncio.FIRST_COMPLETED)
+        if future.done():
+            future.result()
         else:
-            wrapped.cancel()
+            given_up.set()
+            future.cancel()
 
     def _kill_group(self) -> None:
         if self._process is not None:

@@ -140,7 +140,8 @@ class Running(Protocol):
     def stop(self, cause: StopCause) -> None:
         """Kill the try with all its processes. `done` follows. Without effect on one that has ended.
 
-        The first cause counts. No output files are uploaded after a stop for `node`.
+        The first cause counts. Output files of a command that has run are uploaded after all causes but
+        `node`, which also ends uploads that are under way.
         """
 
 

@@ -35,8 +35,8 @@ class FileEntry:
 def list_files(root: Path, recursive: bool) -> list[FileEntry]:  # noqa: FBT001 - the wire's own flag
     """What is in a directory, breadth first; in disk order inside each folder, as nodes on Linux list.
 
-    Links show as what they lead to if that is inside the directory, else they are left out. Linked folders
-    are listed but not entered.
+    Links show as what they lead to if that is inside the directory, else they are left out, as are pipes,
+    sockets and devices. Linked folders are listed but not entered.
 
     Raises:
         FileNotFoundError: There is no such directory.
@@ -72,14 +72,15 @@ def resolve(root: Path, name: str) -> Path:
         name: As requested, decoded; a slash at its end is ignored.
 
     Raises:
-        FileNotFoundError: There is none, or the name leads out of the directory.
+        FileNotFoundError: There is none, the name leads out of the directory, or to something whose reading
+            could last for ever: a pipe, a socket, a device.
     """
     real_root = os.path.realpath(root)
     parts = name.strip("/").split("/")
     if "\0" in name or not name.strip("/") or any(part in {"", ".", ".."} for part in parts):
         raise FileNotFoundError(name)
     real = os.path.realpath(f"{real_root}/{name.strip('/')}")
-    if not _is_inside(real, real_root) or not os.path.lexists(real):
+    if not _is_inside(real, real_root) or not _is_plain(real):
         raise FileNotFoundError(name)
     return Path(real)
 
@@ -93,7 +94,8 @@ def _entry(entry: os.DirEntry[str], prefix: str, real_root: str) -> FileEntry | 
     try:
         if entry.is_symlink() and not _is_inside(os.path.realpath(entry.path), real_root):
             return None
-        return _from_stat(prefix + entry.name, entry.stat())
+        info = entry.stat()
+        return _from_stat(prefix + entry.name, info) if _is_plain_mode(info.st_mode) else None
     except OSError:  # gone meanwhile, or a link that leads nowhere
         return None
 
@@ -109,6 +111,17 @@ def _from_stat(name: str, info: os.stat_result) -> FileEntry:
         datetime.fromtimestamp(info.st_mtime, timezone.utc),
         info.st_mode,
     )
+
+
+def _is_plain(path: str) -> bool:
+    try:
+        return _is_plain_mode(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _is_plain_mode(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
 def _is_inside(real: str, real_root: str) -> bool:

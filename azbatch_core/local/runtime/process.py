@@ -17,6 +17,7 @@ from azbatch_core.local.runtime import directories
 from azbatch_core.local.runtime.attempt import Attempt
 from azbatch_core.local.runtime.children import exit_watcher
 from azbatch_core.local.runtime.reaper import Reaper, kill_marked, node_mark, state_mark
+from azbatch_core.local.runtime.threads import DaemonPool
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -45,7 +46,7 @@ class ProcessRuntime:
     def __init__(self, config: RuntimeConfig, clock: Clock) -> None:
         self.config = config
         self.clock = clock
-        self.staging = ThreadPoolExecutor(_STAGING_THREADS, "azbatch-staging")
+        self.staging = DaemonPool(_STAGING_THREADS, "azbatch-staging")
         self._deleting = ThreadPoolExecutor(_DELETING_THREADS, "azbatch-deleting")
         self._killing = ThreadPoolExecutor(1, "azbatch-killing")
         self.trash = directories.Trash(config.state_dir / "trash", self._deleting)
@@ -130,6 +131,7 @@ class ProcessRuntime:
             await asyncio.wait([attempt.done for attempt in attempts])
         if self._background:
             await asyncio.wait(self._background)
+        self.staging.close()
         await asyncio.to_thread(self._shut_down)
         if self._null is not None:
             os.close(self._null)
@@ -151,5 +153,5 @@ class ProcessRuntime:
         task.add_done_callback(self._background.discard)
 
     def _shut_down(self) -> None:
-        for pool in (self.staging, self._killing, self._deleting):
+        for pool in (self._killing, self._deleting):
             pool.shutdown(wait=True)

@@ -26,6 +26,8 @@ def task(tmp_path: Path) -> Path:
     (root / "wd/up").symlink_to(tmp_path)
     (root / "wd/dangling").symlink_to(tmp_path / "none")
     (root / "wd/inner").symlink_to(root / "stdout.txt")
+    os.mkfifo(root / "wd/pipe")
+    (root / "wd/piped").symlink_to(root / "wd/pipe")
     return root
 
 
@@ -66,7 +68,7 @@ def test_a_file_inside_is_found(task: Path, name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     ["", "/", ".", "..", "../secret.txt", "wd/../../secret.txt", "wd/leak", "wd/up/secret.txt", "wd/up",
-     "wd/dangling", "none", "wd//out", "wd/./out", "stdout.txt\0", "wd/out/../out"],
+     "wd/dangling", "wd/pipe", "wd/piped", "none", "wd//out", "wd/./out", "stdout.txt\0", "wd/out/../out"],
 )  # fmt: skip
 def test_nothing_else_is_found(task: Path, name: str) -> None:
     with pytest.raises(FileNotFoundError):
