@@ -186,7 +186,7 @@ class _Server(uvicorn.Server):
 
 def _listen(port: int, last_port: int) -> socket.socket:
     for choice in (port,) if port else (last_port, 0):
-        # With the protocol named, asyncio sets TCP_NODELAY; without, each small answer waits 40 ms for an ACK.
+        # With the protocol named, asyncio sets TCP_NODELAY; without, small answers wait 40 ms for an ACK.
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -127,6 +127,42 @@ def test_a_killed_service_is_started_anew_with_what_it_had_acknowledged(path: Pa
         assert batch.get_job("kept").id == "kept"
 
 
+def test_what_ran_when_it_was_killed_runs_again_and_each_task_ends_once(path: Path, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    image = models.BatchVmImageReference(publisher="canonical", offer="ubuntu-24_04-lts", sku="server")
+    machine = models.VirtualMachineConfiguration(
+        image_reference=image, node_agent_sku_id="batch.node.ubuntu 24.04"
+    )
+    wait = f"/bin/sh -c 'echo $$ >>{tmp_path}/started; while [ ! -e {gate} ]; do sleep 0.02; done; echo done'"
+    first = start(path)
+    with client(first) as batch:
+        batch.create_pool(
+            models.BatchPoolCreateOptions(
+                id="p",
+                vm_size="standard_d2s_v3",
+                target_dedicated_nodes=2,
+                virtual_machine_configuration=machine,
+            )
+        )
+        batch.create_job(models.BatchJobCreateOptions(id="j", pool_info=models.BatchPoolInfo(pool_id="p")))
+        batch.create_tasks(
+            "j", [models.BatchTaskCreateOptions(id=str(n), command_line=wait) for n in range(3)]
+        )
+        while not (tmp_path / "started").exists() or len((tmp_path / "started").read_text().split()) < 2:
+            assert batch.get_job("j").state == "active"
+        os.kill(first["pid"], signal.SIGKILL)
+    assert StateDirectory(path).wait_until_free(SECONDS)
+    with client(start(path)) as batch:
+        gate.touch()
+        while batch.get_job_task_counts("j").task_counts.completed < 3:
+            assert batch.get_job("j").state == "active"
+        assert batch.get_job_task_counts("j").task_counts.succeeded == 3
+        for number in range(3):
+            assert b"".join(batch.download_task_file("j", str(number), "stdout.txt")) == b"done\n"
+    interrupted = (tmp_path / "started").read_text().split()[:2]
+    assert all(has_ended(int(pid)) for pid in interrupted)
+
+
 def test_it_stops_by_itself_when_nobody_needs_it(path: Path) -> None:
     start(path, "--idle-timeout", "0.1")
     assert StateDirectory(path).wait_until_free(SECONDS)

