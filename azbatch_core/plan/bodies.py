@@ -47,17 +47,22 @@ def environment(variables: Iterable[EnvironmentVariable]) -> list[Body]:
     ]
 
 
-def resource_files(files: Iterable[ResourceFile]) -> list[Body]:
+def with_job_id(text: str | None, job_id: str | None) -> str | None:
+    """A path or prefix with ``{job_id}`` filled in; the id is only known once the job is planned."""
+    return text.replace("{job_id}", job_id) if text is not None and job_id is not None else text
+
+
+def resource_files(files: Iterable[ResourceFile], job_id: str | None = None) -> list[Body]:
     """``resourceFiles``; signed URLs as leaves."""
-    return [_resource_file(file) for file in files]
+    return [_resource_file(file, job_id) for file in files]
 
 
-def _resource_file(file: ResourceFile) -> Body:
+def _resource_file(file: ResourceFile, job_id: str | None) -> Body:
     body: Body = {
         "autoStorageContainerName": file.auto_storage_container_name,
         "storageContainerUrl": file.storage_container_url,
         "httpUrl": file.http_url,
-        "blobPrefix": file.blob_prefix,
+        "blobPrefix": with_job_id(file.blob_prefix, job_id),
         "filePath": file.file_path,
         "fileMode": file.file_mode,
         "identityReference": _identity(file.identity),
@@ -119,12 +124,13 @@ def program(
     files: Iterable[ResourceFile],
     in_container: ContainerSpec | None,
     elevated: bool,
+    job_id: str | None = None,
 ) -> Body:
     """What every kind of task has: command line, environment, files, container, user."""
     body: Body = {
         "commandLine": command_line(command, os=os),
         "containerSettings": container(in_container) if in_container is not None else None,
-        "resourceFiles": resource_files(files),
+        "resourceFiles": resource_files(files, job_id),
         "environmentSettings": environment(variables),
         "userIdentity": user_identity(elevated=elevated),
     }

@@ -70,14 +70,14 @@ def job_body(
     if job.environment:
         body["commonEnvironmentSettings"] = environment(job.environment)
     if job.preparation is not None:
-        body["jobPreparationTask"] = _preparation(job.preparation, os)
+        body["jobPreparationTask"] = _preparation(job.preparation, os, job_id)
     if job.release is not None:
-        body["jobReleaseTask"] = _release(job.release, os)
+        body["jobReleaseTask"] = _release(job.release, os, job_id)
     return body
 
 
-def _preparation(spec: JobPreparation, os: OperatingSystem) -> Body:
-    body: Body = {"id": spec.id, **_program(spec, os)}
+def _preparation(spec: JobPreparation, os: OperatingSystem, job_id: str) -> Body:
+    body: Body = {"id": spec.id, **_program(spec, os, job_id)}
     retries = spec.retry.max_retries if spec.retry is not None else 0
     limits = constraints(wall_time=spec.wall_time, retention=spec.retention, max_retries=retries)
     if limits:
@@ -87,8 +87,8 @@ def _preparation(spec: JobPreparation, os: OperatingSystem) -> Body:
     return body
 
 
-def _release(spec: JobRelease, os: OperatingSystem) -> Body:
-    body: Body = {"id": spec.id, **_program(spec, os)}
+def _release(spec: JobRelease, os: OperatingSystem, job_id: str) -> Body:
+    body: Body = {"id": spec.id, **_program(spec, os, job_id)}
     if spec.wall_time is not None:
         body["maxWallClockTime"] = iso_duration(spec.wall_time)
     if spec.retention is not None:
@@ -96,7 +96,7 @@ def _release(spec: JobRelease, os: OperatingSystem) -> Body:
     return body
 
 
-def _program(spec: JobPreparation | JobRelease, os: OperatingSystem) -> Body:
+def _program(spec: JobPreparation | JobRelease, os: OperatingSystem, job_id: str) -> Body:
     return program(
         spec.command,
         os=os,
@@ -104,6 +104,7 @@ def _program(spec: JobPreparation | JobRelease, os: OperatingSystem) -> Body:
         files=spec.resource_files,
         in_container=spec.container,
         elevated=spec.elevated,
+        job_id=job_id,
     )
 
 

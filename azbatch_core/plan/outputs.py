@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.errors import SpecError
+from azbatch_core.plan.bodies import with_job_id
 from azbatch_core.plan.globs import components, has_wildcard, overlap
 from azbatch_core.plan.secrets import StorageRef
 
@@ -32,7 +33,9 @@ def output_files(
     _check_overlaps(tuple((output.file_pattern, output.upload_condition) for output in outputs))
     bodies, names = [], []
     for output in outputs:
-        path = output.path if output.path is not None else _default_path(output.file_pattern, job_id, task_id)
+        path = with_job_id(output.path, job_id)
+        if path is None:
+            path = _default_path(output.file_pattern, job_id, task_id)
         container: dict[str, Any] = {"path": path.strip("/"), "containerUrl": _container(output)}
         if output.identity:
             container["identityReference"] = {"resourceId": output.identity}

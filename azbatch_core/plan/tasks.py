@@ -109,6 +109,7 @@ class TaskPlanner:
             files=spec.resource_files,
             in_container=in_container,
             elevated=spec.elevated,
+            job_id=self._job_id,
         )
         self._add_scheduling(body, spec, task_id)
         self._warn(spec, task_id)

@@ -84,7 +84,9 @@ class ResourceFile(Spec):
         examples=["data/reads.fastq"],
     )
     blob_prefix: str | None = Field(
-        default=None, description="Only blobs whose names start so; for containers.", examples=["run-7/"]
+        default=None,
+        description="Only blobs whose names start so; for containers. {job_id} stands for the job's id.",
+        examples=["run-7/", "{job_id}/"],
     )
     file_mode: str | None = Field(
         default=None,
@@ -194,9 +196,9 @@ class OutputFile(Spec):
         description=(
             "With a wildcard in file_pattern: the folder in the container. Without: the blob's name. "
             "Left out: a folder (or name) below <job id>/<task id>/, so that tasks do not "
-            "overwrite each other."
+            "overwrite each other. {job_id} stands for the job's id."
         ),
-        examples=["run-7/results"],
+        examples=["run-7/results", "{job_id}/all"],
     )
     identity: Identity | None = Field(
         default=None,

@@ -8,16 +8,21 @@ stays ``1.50``.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from azbatch_core.errors import SpecError
+from azbatch_core.specs.each import expand
 from azbatch_core.specs.job import JobSpec
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
     from azbatch_core.specs.lines import Document
+
+
+_TASK: Final = re.compile(r"tasks\[(\d+)\]")
 
 
 class WrittenFloat(float):
@@ -67,11 +72,25 @@ def _load(text: str, name: str) -> JobSpec:
     data = _data(document)
     if not isinstance(data, dict):
         raise document.failure("a job file is a mapping with name and tasks", line=1)
+    origins: list[int] = []
     try:
+        if isinstance(data.get("tasks"), list):
+            data["tasks"], origins = expand(data["tasks"])
         return JobSpec(**data)
     except SpecError as error:
-        failure = document.located(error)
+        failure = document.located(_written(error, origins))
     raise failure
+
+
+def _written(error: SpecError, origins: list[int]) -> SpecError:
+    """The same error at the entry of the file that the task came from."""
+    found = _TASK.match(error.field or "")
+    if found is None or not origins:
+        return error
+    field = f"tasks[{origins[int(found[1])]}]{(error.field or '')[found.end() :]}"
+    return SpecError(
+        error.message.replace(found[0], f"tasks[{origins[int(found[1])]}]", 1), field=field, hint=error.hint
+    )
 
 
 def _data(document: Document) -> Any:

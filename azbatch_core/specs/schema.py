@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from azbatch_core.specs.each import SCHEMA as EACH
 from azbatch_core.specs.job import JobSpec
 
 if TYPE_CHECKING:
@@ -16,4 +17,7 @@ def json_schema(model: type[Spec] = JobSpec) -> dict[str, Any]:
     Secrets, durations and sizes are strings; every field has a description.
     """
     schema = model.model_json_schema(mode="validation")
+    task = schema.get("$defs", {}).get("TaskSpec")
+    if model is JobSpec and task is not None:
+        task["properties"]["each"] = EACH
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}

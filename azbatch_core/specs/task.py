@@ -246,6 +246,7 @@ class TaskSpec(Spec):
 
     _elsewhere: ClassVar[Mapping[str, str]] = {
         "name": "a task has an id and a display_name",
+        "each": "each belongs to job files; in Python make the tasks in a loop",
         "image": "write container: {image: …}",
         "cpus": "write resources: {cpus: …}",
         "memory": "write resources: {memory: …}",

@@ -64,6 +64,21 @@ def test_tasks_never_share_a_default_name(local: AccountFacts):
     assert len({one.outputs for one in whole.tasks}) == 3
 
 
+def test_the_job_id_stands_in_paths_and_prefixes(local: AccountFacts):
+    source = {"auto_storage_container_name": "results", "blob_prefix": "{job_id}/x/"}
+    task = TaskSpec(
+        id="a",
+        command=("true",),
+        resource_files=(source,),
+        output_files=({"file_pattern": "b.txt", "container": "results", "path": "{job_id}/x/b"},),
+    )
+    preparation = {"command": ["true"], "resource_files": [source]}
+    made = plan(JobSpec(name="j", tasks=(task,), preparation=preparation), local)
+    assert made.tasks[0].outputs == (f"results/{made.job_id}/x/b",)
+    assert made.tasks[0].body["resourceFiles"][0]["blobPrefix"] == f"{made.job_id}/x/"
+    assert made.job_body["jobPreparationTask"]["resourceFiles"][0]["blobPrefix"] == f"{made.job_id}/x/"
+
+
 def test_two_tasks_that_write_one_blob_are_refused(local: AccountFacts):
     with pytest.raises(
         SpecError, match=r"task '2': its output out/stdout.txt is also the output of task '1'"
