@@ -5,10 +5,10 @@ In the order of ids, continued after the last id shown, so that no change in bet
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from azbatch_core.local.store.records import Doc
 
@@ -17,7 +17,7 @@ __all__ = ["Match", "Page", "page"]
 _T = TypeVar("_T")
 
 if TYPE_CHECKING:
-    Match = Callable[[Doc], bool]
+    Match = Callable[[Mapping[str, Any]], bool]
     Page = tuple[list[Doc], str | None]
 
 
@@ -28,7 +28,7 @@ def page(
     limit: int,
     *,
     name: Callable[[Doc], str] = lambda doc: str(doc["id"]),
-    seen: Callable[[_T], Doc] | None = None,
+    seen: Callable[[_T], Mapping[str, Any]] | None = None,
 ) -> Page:
     """At most `limit` documents that match, and the id to go on after if another matches.
 

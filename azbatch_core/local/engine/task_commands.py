@@ -151,7 +151,7 @@ class TaskCommands(JobCommands):
             lambda task: rules.task_document(task, job, base),
             match,
             limit,
-            seen=rules.task_state_document,
+            seen=rules.TaskView,
         )
 
     def replace_task(self, job_id: str, task_id: str, body: Doc) -> Doc:

@@ -50,6 +50,7 @@ class Database:
         run("PRAGMA journal_mode=WAL")
         run("PRAGMA synchronous=NORMAL")
         run("PRAGMA temp_store=MEMORY")
+        run("PRAGMA cache_size=-16384")
         run("PRAGMA wal_autocheckpoint=2000")
         self._touched: dict[tuple[str, int], Record] = {}
         self._open = False

@@ -93,6 +93,17 @@ async def test_a_failure_may_satisfy(service: Service) -> None:
     assert service.state("b") == "completed"
 
 
+async def test_a_task_that_was_ended_satisfies_nobody(service: Service) -> None:
+    await service.pool()
+    service.job(usesTaskDependencies=True)
+    service.task("a", "hang", exitConditions={"default": {"dependencyAction": "satisfy"}})
+    service.task("b", dependsOn=ids("a"))
+    await service.pass_time()
+    service.engine.terminate_task("job", "a")
+    await service.pass_time()
+    assert (service.state("a"), service.state("b")) == ("completed", "active")
+
+
 async def test_success_may_block(service: Service) -> None:
     await service.pool()
     service.job(usesTaskDependencies=True)

@@ -342,6 +342,13 @@ async def test_a_jobs_clock_can_be_set_anew(service: Service) -> None:
     assert service.engine.get_job("job")["state"] == "completed"
 
 
+async def test_a_jobs_clock_can_be_stopped(service: Service) -> None:
+    service.job(constraints={"maxWallClockTime": "PT10M"})
+    service.engine.patch_job("job", {"constraints": {"maxTaskRetryCount": 1}})
+    await service.pass_time(3600)
+    assert service.engine.get_job("job")["state"] == "active"
+
+
 async def test_a_failed_task_may_end_its_job(service: Service) -> None:
     await service.pool()
     service.job(onTaskFailure="performexitoptionsjobaction")

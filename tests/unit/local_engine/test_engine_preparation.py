@@ -120,6 +120,19 @@ async def test_release_runs_only_where_tasks_ran_and_fails_without_harm(service:
     assert [kind for kind, _ in kinds(service)] == ["preparation", "task", "release"]
 
 
+async def test_release_does_not_run_where_the_node_was_only_prepared(service: Service) -> None:
+    await service.pool()
+    service.job(**special("sleep 5", "exit 0"))
+    service.task("a")
+    await service.pass_time(1)
+    service.engine.terminate_task("job", "a")
+    await service.pass_time(10)
+    service.engine.terminate_job("job")
+    await service.pass_time(1)
+    assert service.engine.get_job("job")["state"] == "completed"
+    assert [kind for kind, _ in kinds(service)] == ["preparation"]
+
+
 async def test_a_job_that_ran_nowhere_completes_without_release(service: Service) -> None:
     service.job(**special("sleep 1", "sleep 1"))
     service.engine.terminate_job("job")
