@@ -16,11 +16,14 @@ from azbatch_core import specs
 from azbatch_core.specs.schema import json_schema
 
 PAGE = Path(__file__).parent.parent / "docs" / "job-fields.md"
-MODELS = (
-    "JobSpec TaskSpec Resources ContainerSpec RegistrySpec EnvironmentVariable ResourceFile OutputFile "
-    "RetryPolicy IdRange StageRef JobPreparation JobRelease ExistingPool ManagedPool AutoPool ImageSpec StartTask "
-    "AccountSpec StorageSpec"
-).split()
+SECTIONS = {
+    "Jobs": ("JobSpec", "TaskSpec", "JobPreparation", "JobRelease"),
+    "What tasks need": ("Resources", "ContainerSpec", "RegistrySpec", "EnvironmentVariable", "RetryPolicy"),
+    "Files": ("ResourceFile", "OutputFile"),
+    "Dependencies": ("IdRange", "StageRef"),
+    "Pools": ("ExistingPool", "ManagedPool", "AutoPool", "ImageSpec", "StartTask"),
+    "Accounts": ("AccountSpec", "StorageSpec"),
+}
 HEAD = """# Fields of a job file
 
 Every field of every spec, written from the code by `tools/render_job_reference.py`.
@@ -31,7 +34,10 @@ Fields in **bold** are required.
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([HEAD, *(_section(name) for name in MODELS)])
+    parts = [HEAD]
+    for title, names in SECTIONS.items():
+        parts += [f"## {title}\n", *(_section(name) for name in names)]
+    return "\n".join(parts)
 
 
 def _section(name: str) -> str:
@@ -44,7 +50,7 @@ def _section(name: str) -> str:
     rows = [_row(field, described, field in required) for field, described in properties.items()]
     summary = (model.__doc__ or "").strip().splitlines()[0]
     return "\n".join(
-        [f"## {name}", "", summary, "", "| field | default | what |", "|---|---|---|", *rows, ""]
+        [f"### {name}", "", summary, "", "| field | default | what |", "|---|---|---|", *rows, ""]
     )
 
 
