@@ -1,4 +1,4 @@
-"""Every check of the project, each a session: ``nox`` runs them all, ``nox -s tests`` one of them, ``nox -l`` lists them."""
+"""Every check of the project, each a session: `nox` runs them, `nox -s tests` one of them, `nox -l` lists them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ os.environ.setdefault("UV_PYTHON_DOWNLOADS", "never")
 
 
 def _runs(command: str, version: str) -> bool:
-    """Whether `command` starts and is Python `version`: a version manager's shim may be there without a Python."""
+    """Whether `command` starts and is Python `version`; a version manager's shim may not."""
     found = shutil.which(command)
     if found is None:
         return False

@@ -14,8 +14,8 @@
     ├── JobFailed                a waited-for job ended without success
     └── WaitTimeout              the caller's own deadline passed (also a TimeoutError)
 
-An error is one line that a person can act on: what was given, the rule, the next step. It also carries what the
-service said, as data. No error holds a secret.
+An error is one line that a person can act on: what was given, the rule, the next step. It also carries what
+the service said, as data. No error holds a secret.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python benchmarks/run.py [--runs 5] [NAME ...]
 
-Nothing is asserted. Each figure is a median over several runs, and the throughput stands beside a peer measured in the
-same run on the same machine: bare ``asyncio`` subprocesses.
+Nothing is asserted. Each figure is a median over several runs, and the throughput stands beside a peer measured
+in the same run on the same machine: bare ``asyncio`` subprocesses.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 AZBATCH = str(Path(sys.executable).with_name("azbatch"))
 TASKS = 1000
