@@ -1,3 +1,4 @@
+# ruff: noqa: INP001, T201 - a script, not a module of a package, and it prints
 """A parameter sweep from Python: as many tasks as a generator yields, sent while it runs.
 
 python examples/sweep.py            on this machine
@@ -30,9 +31,9 @@ def main() -> int:
     with AzureBatch(account) as batch:
         job = batch.submit(JobSpec(name="sweep"), tasks=tasks()).job
         status = job.wait()
-        print(f"{job.handle}: {status.state}")  # noqa: T201 - this is a script
+        print(f"{job.handle}: {status.state}")
         for chunk in job.logs(f"sides-{SIDES[-1]}"):
-            print(chunk.text, end="")  # noqa: T201 - same
+            print(chunk.text, end="")
     return status.exit_code
 
 

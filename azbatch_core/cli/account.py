@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from azbatch_core.cli import exits
-from azbatch_core.cli.client import open_batch
+from azbatch_core.cli.client import open_batch, show_warnings
 from azbatch_core.cli.lazy import Entry, LazyGroup, command, json_option, settings
 from azbatch_core.cli.output import Column, jsonable, print_fields, print_json, print_table
 from azbatch_core.cli.paint import paint
@@ -38,6 +38,7 @@ def show(*, name: str | None, as_json: bool) -> None:
     """Show an account, secrets masked. Without NAME: the one that commands use now."""
     from azbatch_core.service.accounts import load_account  # noqa: PLC0415 - not needed for help
 
+    show_warnings()
     document = _document(load_account(name or settings().chosen_account()))
     if as_json:
         print_json(document)
@@ -97,6 +98,7 @@ def list_accounts(*, as_json: bool) -> None:
     """List the accounts that can be named, and mark the one that commands use now. Asks no service."""
     from azbatch_core.service import accounts  # noqa: PLC0415 - not needed for help
 
+    show_warnings()
     chosen = settings().chosen_account()
     found = [
         {**jsonable(entry), "in_use": entry.name == chosen if chosen else entry.is_default}

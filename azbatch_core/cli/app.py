@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> None:
-    """Click's own `main` without its handling of errors: it would hide a closed pipe and write around Ctrl-C."""
+    """Click's `main` without its handling of errors, which hides a closed pipe and writes around Ctrl-C."""
     if "_AZBATCH_COMPLETE" in os.environ:
         app.main(arguments, prog_name="azbatch")  # a shell asks for completions; does not return
     with app.make_context("azbatch", arguments) as context:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.cli import exits
 from azbatch_core.cli.lazy import settings
+from azbatch_core.cli.progress import warn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,8 +20,26 @@ def open_batch(account: str | None = None) -> Iterator[AzureBatch]:
     """A client on the named account, else on the one that `--account` or AZBATCH_ACCOUNT chose."""
     from azbatch_core.client import AzureBatch  # noqa: PLC0415 - not needed for help
 
+    show_warnings()
     with AzureBatch(account or settings().chosen_account()) as batch:
         yield batch
+
+
+def show_warnings() -> None:
+    """Print what azbatch logs as a warning (a retry, a file that others can read) as a line of its own.
+
+    What the Azure libraries log is theirs: they raise what matters, and azbatch says it in one line.
+    """
+    import logging  # noqa: PLC0415 - not needed for help
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            warn(exits.redact(" ".join(record.getMessage().split())))
+
+    logger = logging.getLogger("azbatch")
+    if not logger.handlers:
+        logger.addHandler(Lines(logging.WARNING))
+        logging.getLogger("azure").addHandler(logging.NullHandler())
 
 
 @contextmanager

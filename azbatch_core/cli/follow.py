@@ -43,8 +43,7 @@ class LogWriter:
     def write(self, chunk: LogChunk) -> None:
         """Write a chunk; with `prefix`, keep the rest of an unfinished line until its end comes."""
         if chunk.stream == "notice":
-            with self._progress.aside():
-                info(f"{chunk.task_id}: {chunk.text.strip()}")
+            info(f"{chunk.task_id}: {chunk.text.strip()}")
             return
         if not self._prefix:
             self._put(chunk.stream, chunk.text)

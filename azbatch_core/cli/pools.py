@@ -111,7 +111,10 @@ def show(*, pool: str, as_json: bool) -> None:
             ("State", f"{paint_state(found.state)}, {found.allocation_state}"),
             ("VM size", found.vm_size),
             ("Nodes", f"{found.dedicated} of {found.target_dedicated} wanted"),
-            ("Spot", f"{found.spot} of {found.target_spot} wanted"),
+            (
+                "Spot",
+                f"{found.spot} of {found.target_spot} wanted" if found.spot or found.target_spot else None,
+            ),
             ("Slots", f"{found.slots} a node"),
             ("Scaling", "by formula" if found.autoscale else "fixed"),
             ("Made by", "azbatch" if found.managed else "someone else"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -32,12 +32,21 @@ _LEAST_NAME = 12
 
 def info(text: str) -> None:
     """A remark for the person on stderr."""
-    click.echo(f"azbatch: {text}", err=True)
+    _say(text)
 
 
 def warn(text: str) -> None:
     """A warning on stderr."""
-    click.echo(f"azbatch: {paint('warning:', err=True, fg='yellow', bold=True)} {text}", err=True)
+    _say(f"{paint('warning:', err=True, fg='yellow', bold=True)} {text}")
+
+
+def _say(text: str) -> None:
+    with _DRAWING[-1].aside() if _DRAWING else nullcontext():
+        click.echo(f"azbatch: {text}", err=True)
+
+
+_DRAWING: list[Progress] = []
+"""Whose line may be on the terminal now, the innermost last."""
 
 
 class Progress:
@@ -68,6 +77,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         if not self._quiet:
+            _DRAWING.append(self)
             self._thread = threading.Thread(target=self._keep_drawing, name="progress", daemon=True)
             self._thread.start()
         return self
@@ -78,6 +88,7 @@ class Progress:
         self._over.set()
         if self._thread is not None:
             self._thread.join()
+            _DRAWING.remove(self)
         self._erase()
 
     def show(self, render: Callable[[int], str]) -> None:

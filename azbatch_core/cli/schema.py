@@ -12,7 +12,10 @@ def schema() -> None:
 
     \b
       azbatch schema > job.schema.json
+
     and at the top of a job file:
+
+    \b
       # yaml-language-server: $schema=job.schema.json
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     from azbatch_core.specs import json_schema  # noqa: PLC0415 - not needed for help

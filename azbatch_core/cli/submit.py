@@ -50,8 +50,9 @@ def submit(
 
     Without --follow it returns as soon as every task is in; `azbatch logs -f` or `azbatch wait` come later.
 
-    \b
     The smallest job file:
+
+    \b
       name: hello
       tasks: [{command: [echo, hi]}]
     """  # noqa: D301 - \b is click's mark for lines that stay as they are

@@ -81,6 +81,8 @@ def print_outcome(job: JobHandle, status: JobStatus) -> None:
         return
     click.echo(f"{outcome}: {status.reason}" if status.reason else outcome, err=True)
     print_reasons(job.why(), err=True)
+    if status.state is JobState.STUCK:
+        click.echo(f"  it stays active until `azbatch cancel {status.handle}`", err=True)
 
 
 _MOST_REASONS = 10

@@ -1,7 +1,5 @@
 """A client made of plain records: no service, no sockets. Its answers are set by tests."""
 
-# ruff: noqa: D102 - each method stands for one of the client, which says what it does
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -61,6 +59,7 @@ class FakeJob:
     state: JobState | None = None
     reason: str | None = None
     raises: dict[str, BaseException] = field(default_factory=dict)
+    on_cancel: Callable[[], object] = lambda: None
     calls: list[tuple[Any, ...]] = field(default_factory=list)
 
     @property
@@ -113,6 +112,7 @@ class FakeJob:
 
     def cancel(self) -> None:
         self._called("cancel")
+        self.on_cancel()
 
     def delete(self, *, wait: bool = False, timeout: float = 600.0) -> None:  # noqa: ARG002 - the real signature
         self._called("delete", wait)

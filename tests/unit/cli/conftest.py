@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from typing import TYPE_CHECKING
 
@@ -12,19 +13,25 @@ from azbatch_core.cli import main
 from azbatch_core.service.states import LogChunk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pytest_mock import MockerFixture
 
 
 @pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     for name in ("AZBATCH_ACCOUNT", "NO_COLOR", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     # Set, so that what `--debug` writes into the environment is taken back after the test.
     monkeypatch.setenv("AZBATCH_DEBUG", "")
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    loggers = [logging.getLogger("azbatch"), logging.getLogger("azure")]
+    handlers = [logger.handlers[:] for logger in loggers]
+    yield
+    for logger, before in zip(loggers, handlers, strict=True):
+        logger.handlers[:] = before
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 from typing import TYPE_CHECKING
 
 import pytest
@@ -158,3 +159,9 @@ def test_no_words_teach_the_first_three_commands(azbatch: Azbatch) -> None:
     assert result.code == 0
     for command in ("azbatch run -- echo hello", "azbatch submit --follow job.yaml", "azbatch jobs"):
         assert command in result.out
+
+
+def test_what_the_service_half_warns_of_is_a_line_too(batch: FakeBatch, azbatch: Azbatch) -> None:
+    logger = logging.getLogger("azbatch")
+    batch.fake_job.on_cancel = lambda: logger.warning("no answer from %s;\nagain", "host?sig=S3CRET")
+    assert azbatch("cancel", "j").err.startswith("azbatch: warning: no answer from host?sig=*** again\n")

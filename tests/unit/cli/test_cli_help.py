@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,8 +17,6 @@ from azbatch_core.cli.lazy import Entry, LazyGroup
 from azbatch_core.cli.recent import complete_job, forget, remember, remembered
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cli_fakes import Azbatch
     from pytest_mock import MockerFixture
 
@@ -128,3 +127,10 @@ def test_another_shell_is_refused(azbatch: Azbatch) -> None:
     result = azbatch("completion", "csh")
     assert result.code == 2
     assert "fish" in result.err
+
+
+def test_the_reference_is_what_the_commands_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    tool = Path(__file__).parents[3] / "tools" / "render_cli_docs.py"
+    done = subprocess.run([sys.executable, str(tool), "--check"], check=False)
+    assert done.returncode == 0, "run tools/render_cli_docs.py"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from azbatch_core.cli.progress import Progress, clock_face, count_line, job_line
+from azbatch_core.cli.progress import Progress, clock_face, count_line, job_line, warn
 from azbatch_core.service.states import JobState, JobStatus, TaskState
 
 if TYPE_CHECKING:
@@ -89,6 +89,17 @@ def test_the_line_is_gone_when_progress_ends(capsys: pytest.CaptureFixture[str],
         progress.show(lambda _width: "halfway")
         progress.tick()
     assert capsys.readouterr().err.endswith("\r\x1b[K")
+
+
+def test_a_remark_does_not_land_on_the_line(capsys: pytest.CaptureFixture[str], terminal: Terminal) -> None:
+    terminal(80)
+    with Progress() as progress:
+        progress.show(lambda _width: "halfway")
+        progress.tick()
+        warn("the service is slow")
+    before, after = capsys.readouterr().err.split("azbatch: ", 1)
+    assert before.endswith("\r\x1b[K")
+    assert after.startswith("\x1b[33m\x1b[1mwarning:\x1b[0m the service is slow\n")
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 120])

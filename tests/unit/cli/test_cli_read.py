@@ -223,6 +223,7 @@ def test_wait_for_a_job_that_cannot_go_on_says_why(batch: FakeBatch, azbatch: Az
     assert result.code == 1
     assert "local:j stuck: no usable node" in result.err
     assert "node-1: its start task failed" in result.err
+    assert "it stays active until `azbatch cancel local:j`" in result.err
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90", 90.0), ("1.5m", 90.0), ("2h", 7200.0), ("0", 0.0)])
@@ -280,6 +281,17 @@ def test_files_get_to_a_folder(azbatch: Azbatch, tmp_path: Path) -> None:
     assert (result.code, result.out) == (0, "")
     assert str(tmp_path / "out.bin") in result.err
     assert (tmp_path / "out.bin").read_bytes() == b"\x00content\xff"
+
+
+def test_a_missing_file_says_where_to_look(batch: FakeBatch, azbatch: Azbatch, tmp_path: Path) -> None:
+    batch.fake_job.raises["download"] = NotFound("HTTP 404")
+    result = azbatch("files", "get", "j", "t", "wd/none", str(tmp_path))
+    assert result.code == 3
+    assert result.err == (
+        "azbatch: error: task t has no file wd/none - `azbatch files ls j t` lists what there is\n"
+    )
+    batch.fake_job.raises["download"] = NotFound("no such job", code="JobNotFound")
+    assert "JobNotFound" in azbatch("files", "get", "j", "t", "wd/none", str(tmp_path)).err
 
 
 @pytest.mark.usefixtures("batch")

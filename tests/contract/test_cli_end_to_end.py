@@ -1,0 +1,394 @@
+"""The command as people run it: real processes, the real SDK, a local service of its own."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from azbatch_core.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+WITHIN = 60.0
+COMMAND = [sys.executable, "-m", "azbatch_core.cli"]
+
+
+@dataclass(frozen=True)
+class Shell:
+    """Runs the command on one local service, with nothing of the developer's own settings."""
+
+    home: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables of every process."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "AZBATCH_LOCAL_DIR": str(self.home / "local"),
+            "XDG_STATE_HOME": str(self.home / "state"),
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+            "PYTHONWARNINGS": "error",
+        }
+
+    def run(self, *words: str, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+        """Run to the end."""
+        return subprocess.run(
+            [*COMMAND, *words],
+            input=stdin,
+            env={**self.environment, **variables},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=WITHIN,
+            check=False,
+        )
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        """Start, with both streams as pipes."""
+        return subprocess.Popen(
+            [*COMMAND, *words],
+            env=self.environment,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def inside(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run in this process: the same client and service, without a second for the imports."""
+        out, err = io.StringIO(), io.StringIO()
+        with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+            for name, value in self.environment.items():
+                patch.setenv(name, value)
+            patch.chdir(ROOT)
+            code = main(words)
+        return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
+
+    def document(self, *words: str) -> Any:
+        """The one JSON document that a command prints."""
+        done = self.inside(*words, "--json")
+        assert done.stdout.endswith("\n"), done.stderr
+        return json.loads(done.stdout)
+
+    def submit(self, tasks: str, *options: str) -> str:
+        """The handle of a job with these tasks, written as YAML."""
+        done = self.run("submit", *options, "-", stdin=f"name: t\ntasks: {tasks}\n")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """A shell whose account `local` starts by itself at the first command."""
+    made = Shell(tmp_path_factory.mktemp("cli"))
+    yield made
+    made.run("local", "stop")
+
+
+def one_error_line(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line for line in done.stderr.splitlines() if line.startswith("azbatch: error: ")]
+    assert len(lines) == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    return lines[0]
+
+
+def test_run_is_like_running_it_here(shell: Shell) -> None:
+    done = shell.run("run", "--shell", "--", "echo out; echo err >&2; exit 7")
+    assert done.returncode == 7
+    assert done.stdout == "out\n"
+    assert "err\n" in done.stderr
+    assert re.search(r"^azbatch: local:echo-\w+ failed: .*\b7\b", done.stderr, re.MULTILINE)
+
+
+def test_run_gets_arguments_and_variables_exactly(shell: Shell) -> None:
+    show = "import os, sys; print(sys.argv[1:], os.environ['CONN'], os.environ['TOKEN'])"
+    words = ("python3", "-c", show, "$HOME", "a b", "", "it's", "&&")
+    done = shell.run("run", "-q", "-e", "CONN=a=b;c", "-e", "TOKEN", "--", *words, TOKEN="hush")
+    assert done.stderr == ""
+    assert done.stdout == """['$HOME', 'a b', '', "it's", '&&'] a=b;c hush\n"""
+
+
+def test_a_secret_is_not_in_the_dry_run(shell: Shell) -> None:
+    for option in ((), ("--json",)):
+        done = shell.run("run", "--dry-run", *option, "-e", "TOKEN", "--", "true", TOKEN="hush")
+        assert done.returncode == 0
+        assert "hush" not in done.stdout + done.stderr
+
+
+def test_a_signal_is_reported_as_a_shell_would(shell: Shell) -> None:
+    assert shell.run("run", "--shell", "--", "kill -9 $$").returncode == 128 + 9
+
+
+def test_a_program_that_is_not_there(shell: Shell) -> None:
+    done = shell.run("run", "--", "no-such-program")
+    assert done.returncode == 1
+    assert "not found" in done.stderr
+
+
+def test_a_file_of_many_tasks_ends_with_a_table(shell: Shell) -> None:
+    done = shell.run("submit", "--follow", "examples/pi.yaml")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "[seed-07] seed 7 says 3.14067" in lines
+    assert any(line.startswith("[mean] pi is about 3.141") for line in lines)
+    table = lines[lines.index(next(line for line in lines if line.startswith("TASK "))) + 1 :]
+    assert len(table) == 41
+    row = re.compile(r"(seed-\d\d|mean) +succeeded +0 +tvmps_\w+ +[\d.]+s +1 +-")
+    assert all(row.fullmatch(line) for line in table), table
+    assert table[-1].startswith("mean")
+    assert "\x1b" not in done.stdout + done.stderr
+    assert re.search(r"azbatch: local:pi-\w+ succeeded in ", done.stderr)
+
+
+def test_one_failed_seed_stops_the_mean_and_is_named(shell: Shell, tmp_path: Path) -> None:
+    text = (ROOT / "examples/pi.yaml").read_text()
+    wrong = text.replace(
+        'seed = int(os.environ["SEED"])', 'seed = int(os.environ["SEED"]); seed == 7 and exit(3)'
+    )
+    path = tmp_path / "pi.yaml"
+    path.write_text(wrong.replace("400_000", "1_000"))
+    handle = shell.run("submit", str(path)).stdout.strip()
+    done = shell.run("wait", handle)
+    assert done.returncode == 1
+    rows = {line.split()[0]: line.split() for line in done.stdout.splitlines()}
+    assert rows["seed-07"][1:3] == ["failed", "3"]
+    assert rows["mean"][1:5] == ["blocked", "-", "-", "-"]
+    assert sum(row[1] == "succeeded" for row in rows.values()) == 39
+    assert "seed-07" in done.stderr
+    why = shell.run("why", handle)
+    assert why.returncode == 0
+    assert "task seed-07: failed (user): exit code 3" in why.stdout
+    assert "mean" in why.stdout
+    assert shell.document("show", handle)["counts"]["succeeded"] == 39
+    assert shell.inside("cancel", handle, handle).returncode == 0
+
+
+def test_ctrl_c_stops_looking_not_the_job(shell: Shell) -> None:
+    process = shell.start("run", "--shell", "--", "echo started; exec sleep 300")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stdout, process.stderr:
+        assert process.stdout.readline() == "started\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WITHIN) == 130
+        said = process.stderr.read()
+    handle = re.findall(r"azbatch logs -f (\S+)", said)[0]
+    assert f"azbatch cancel {handle}" in said
+    assert "Traceback" not in said
+    assert shell.document("show", handle)["state"] == "running"
+    timed_out = shell.run("wait", "--timeout", "0.2", handle)
+    assert timed_out.returncode == 124
+    assert handle in one_error_line(timed_out)
+    assert shell.run("cancel", handle).returncode == 0
+    assert shell.run("wait", handle).returncode == 1
+    assert shell.document("show", handle)["state"] == "cancelled"
+
+
+def test_a_closed_pipe_is_no_error(shell: Shell) -> None:
+    shell.submit("[{command: ['true']}]")
+    process = shell.start("jobs")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    with process.stderr:
+        assert process.wait(WITHIN) == 141
+        assert process.stderr.read() == ""
+
+
+def test_a_closed_pipe_ends_the_following_of_endless_output(shell: Shell) -> None:
+    process = shell.start("run", "-q", "yes")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process.stderr:
+        assert process.stdout.readline() == "y\n"
+        process.stdout.close()
+        assert process.wait(WITHIN) == 141
+        assert process.stderr.read() == ""
+    running = [job["handle"] for job in shell.document("jobs", "--state", "running")]
+    assert shell.run("cancel", *running).returncode == 0
+
+
+def test_logs_follow_to_the_last_byte(shell: Shell) -> None:
+    script = "for n in 1 2 3; do echo $n; sleep 0.1; done; printf end"
+    handle = shell.submit(f"[{{id: a, command: {{shell: '{script}'}}}}]")
+    assert shell.run("logs", "-f", handle).stdout == "1\n2\n3\nend"
+    assert shell.run("logs", handle, "a").stdout == "1\n2\n3\nend"
+    assert shell.run("logs", "--stream", "stderr", handle).stdout == ""
+
+
+def test_files_come_as_they_are(shell: Shell, tmp_path: Path) -> None:
+    handle = shell.submit("[{id: a, command: {shell: 'printf \"\\\\000\\\\377x\" > out.bin'}}]")
+    shell.run("wait", handle)
+    names = [item["name"] for item in shell.document("files", "ls", handle, "a")]
+    assert {"stdout.txt", "stderr.txt", "wd/out.bin"} <= set(names)
+    assert shell.run("files", "get", handle, "a", "wd/out.bin", str(tmp_path)).returncode == 0
+    assert (tmp_path / "out.bin").read_bytes() == b"\x00\xffx"
+    missing = shell.run("files", "get", handle, "a", "wd/none", str(tmp_path))
+    assert missing.returncode == 3
+    assert "wd/none" in one_error_line(missing)
+    assert not (tmp_path / "none").exists()
+
+
+def test_every_list_is_one_document_with_utc_times(shell: Shell) -> None:
+    handle = shell.submit("[{id: a, command: [echo, hi]}]")
+    shell.inside("wait", handle)
+    job = shell.document("show", handle)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", job["created"])
+    assert job["handle"] == handle
+    assert handle in [item["handle"] for item in shell.document("jobs")]
+    (task,) = shell.document("tasks", handle)
+    assert (task["id"], task["state"], task["exit_code"]) == ("a", "succeeded", 0)
+    pools = shell.document("pools")
+    assert job["pool_id"] in [pool["id"] for pool in pools]
+    nodes = shell.document("nodes", job["pool_id"])
+    assert task["node_id"] in [node["id"] for node in nodes]
+    assert shell.document("pools", "show", job["pool_id"])["nodes"][0]["pool_id"] == job["pool_id"]
+    assert shell.document("why", handle) == []
+    assert shell.document("account", "check")["ok"] is True
+    assert shell.document("wait", handle)["exit_code"] == 0
+
+
+def test_delete_removes_and_is_idempotent(shell: Shell) -> None:
+    handle = shell.submit("[{command: ['true']}]")
+    for _ in range(2):
+        assert shell.inside("delete", "--wait", handle).returncode == 0
+    gone = shell.inside("show", handle)
+    assert gone.returncode == 3
+    one_error_line(gone)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "expected"),
+    [
+        (("show", "nothing-here"), 3, "JobNotFound"),
+        (("nodes", "nothing-here"), 3, "PoolNotFound"),
+        (("jobs", "--account", "nowhere"), 2, "nowhere"),
+        (("show", "nowhere:job"), 2, "nowhere"),
+        (("submit", "no-such-file.yaml"), 2, "no-such-file.yaml"),
+        (("run", "--cpus", "many", "true"), 2, "--cpus"),
+        (("run", "--cpus", "100000", "true"), 2, "100000"),
+        (("run", "--pool", "no-such-pool", "true"), 3, "no-such-pool"),
+        (("jbos",), 2, "'jobs'"),
+    ],
+)
+def test_mistakes_are_one_line(words: tuple[str, ...], code: int, expected: str, shell: Shell) -> None:
+    done = shell.inside(*words)
+    assert done.stdout == ""
+    assert expected in one_error_line(done)
+    assert done.returncode == code
+
+
+def on_a_terminal(shell: Shell, *words: str, **variables: str) -> str:
+    """What the command writes when both of its streams are a terminal of 80 columns."""
+    main, side = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *words],
+        env={**shell.environment, "COLUMNS": "80", **variables},
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=side,
+        stderr=side,
+    )
+    os.close(side)
+    pieces, deadline = [], time.monotonic() + WITHIN
+    with os.fdopen(main, "rb", buffering=0) as terminal:
+        while select.select([terminal], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            try:
+                piece = terminal.read(65536)
+            except OSError:  # Linux's way to say that the other side is closed
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+    process.wait(WITHIN)
+    return b"".join(pieces).decode()
+
+
+def test_a_terminal_gets_a_line_of_progress_and_colours(shell: Shell) -> None:
+    handle = shell.submit("[{command: [sleep, '4']}, {command: [sleep, '4']}]")
+    text = on_a_terminal(shell, "wait", handle)
+    assert "2 running" in re.sub(r"\x1b\[[\d;]*m", "", text)
+    assert "\x1b[32msucceeded" in text
+    assert max(len(re.sub(r"\x1b\[[\d;]*[mK]", "", line)) for line in re.split("[\r\n]+", text)) <= 80
+
+
+def test_no_color(shell: Shell) -> None:
+    text = on_a_terminal(shell, "run", "--", "false", NO_COLOR="1")
+    assert "failed" in text
+    assert not re.search(r"\x1b\[[\d;]*m", text)
+
+
+def test_the_local_service_can_be_stopped_started_and_emptied(tmp_path: Path) -> None:
+    own = Shell(tmp_path)
+    try:
+        status = own.run("local", "status", "--json")
+        assert (status.returncode, json.loads(status.stdout)["running"]) == (3, False)
+        started = own.run("local", "start", "--json")
+        key = json.loads((tmp_path / "local" / "endpoint.json").read_text())["account_key"]
+        assert json.loads(started.stdout)["endpoint"].startswith("http://127.0.0.1:")
+        assert own.run("local", "start").returncode == 0
+        assert own.run("local", "status").returncode == 0
+        handle = own.submit("[{command: [echo, kept]}]")
+        assert own.run("wait", handle).returncode == 0
+        assert own.run("local", "stop").returncode == 0
+        assert own.run("local", "stop").returncode == 0
+        assert own.run("logs", handle).stdout == "kept\n", "the next command starts it again, with its jobs"
+        shown = [started, *(own.run("account", "show", *option) for option in ((), ("--json",)))]
+        assert all(key not in done.stdout + done.stderr for done in shown)
+        assert own.run("local", "reset", stdin="n\n").returncode == 130
+        assert own.run("local", "reset", "--yes").returncode == 0
+        assert own.document("jobs") == []
+    finally:
+        own.run("local", "stop")
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "expected"),
+    [
+        ("hello", 0, "hi\n"),
+        ("shell", 0, "a literal $HOME, an * and a 'quote'\n"),
+        ("dependencies", 1, "everything that matters is done\n"),
+        ("limits", 1, "second try\n"),
+        ("preparation", 0, "500500\n"),
+        ("secrets", 0, "the token has 6 characters\n"),
+    ],
+)
+def test_examples_do_what_they_say(name: str, code: int, expected: str, shell: Shell) -> None:
+    done = shell.run("submit", "--follow", f"examples/{name}.yaml", TOKEN="abc123")
+    assert done.returncode == code, done.stdout + done.stderr
+    assert expected in done.stdout
+    if name == "limits":
+        assert "walltime" in done.stderr
+
+
+def test_the_python_example(shell: Shell) -> None:
+    done = subprocess.run(
+        [sys.executable, "examples/sweep.py"],
+        env=shell.environment,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=WITHIN,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "succeeded\n3.1396" in done.stdout
