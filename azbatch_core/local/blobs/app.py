@@ -16,7 +16,7 @@ from azbatch_core.local.blobs.auth import Authorizer
 from azbatch_core.local.blobs.documents import error_document, http_date
 from azbatch_core.local.blobs.errors import BlobError
 from azbatch_core.local.blobs.operations import TABLE, Operations
-from azbatch_core.local.blobs.request import Answer, Request
+from azbatch_core.local.blobs.request import Answer, Disconnected, Request
 from azbatch_core.local.blobs.store import BlobStore
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class BlobApp:
             return
         try:
             answer = await self._answer(scope, receive)
-        except ConnectionError:
+        except Disconnected:
             return
         await _send(scope, answer, send)
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 _LARGEST_DOCUMENT = 16 * 1024 * 1024  # bytes; a block list of 50,000 ids has less
 
 
+class Disconnected(Exception):  # noqa: N818 - nobody is there to be told of an error
+    """The client went away."""
+
+
 @dataclass(frozen=True)
 class Request:
     """A request whose path is `/<account>[/<container>[/<blob>]]`.
@@ -67,13 +71,13 @@ class Request:
         """The body, piece by piece.
 
         Raises:
-            ConnectionError: The client went away in the middle.
+            Disconnected: The client went away in the middle.
         """
         more = True
         while more:
             message = await self.receive()
             if message["type"] == "http.disconnect":
-                raise ConnectionError("The client went away")
+                raise Disconnected
             yield message.get("body", b"")
             more = message.get("more_body", False)
 
