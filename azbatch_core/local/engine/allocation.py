@@ -39,8 +39,6 @@ def new_pool(world: World, pool_id: str, body: Doc) -> Pool:
         allocation_since=now,
     )
     world.add_pool(pool)
-    for job in world.pool_jobs.get(pool_id.lower(), {}).values():
-        world.queues[job.key].reset()
     begin_resize(world, pool, body, now)
     return pool
 

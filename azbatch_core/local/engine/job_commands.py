@@ -132,7 +132,6 @@ class JobCommands(Commands):
             if job.state != "disabled":
                 raise BatchError("OperationInvalidForCurrentState", Reason="The job is not disabled.")
             job.pool_id, job.auto_pool = pool_id, False
-            world.queues[job.key].reset()
         job.spec = spec
         job.modified = world.stamp()
         world.touch(job)

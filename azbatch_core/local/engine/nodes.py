@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine.launching import launch
@@ -13,13 +14,23 @@ if TYPE_CHECKING:
     from azbatch_core.local.runtime.base import Outcome
     from azbatch_core.local.store.records import Doc, Node
 
-__all__ = ["begin_leaving", "boot", "check_leaving", "open_node", "put_outcome", "settle_start", "stay"]
+__all__ = [
+    "begin_leaving",
+    "boot",
+    "check_leaving",
+    "make_folders",
+    "open_node",
+    "put_outcome",
+    "settle_start",
+    "stay",
+]
 
 
 def boot(world: World, node: Node) -> None:
     """Bring a node up: creating, starting, its start task, idle."""
     half = world.settings.boot_time / 2
-    world.runtime.create_node(world.place(node))
+    if not make_folders(world, node):
+        return
     world.set_node_state(node, "creating")
 
     def start() -> None:
@@ -27,6 +38,18 @@ def boot(world: World, node: Node) -> None:
         world.after("boot", node.key, half, lambda: _up(world, node))
 
     world.after("boot", node.key, half, start)
+
+
+def make_folders(world: World, node: Node) -> bool:
+    """Make a node's folders; one that cannot have them is `unusable`, its errors tell why."""
+    try:
+        world.runtime.create_node(world.place(node))
+    except OSError as error:
+        code = "DiskFull" if error.errno == errno.ENOSPC else "Unknown"
+        node.errors = [{"code": code, "message": f"The node's folders cannot be made: {error.strerror}"}]
+        world.set_node_state(node, "unusable")
+        return False
+    return True
 
 
 def _up(world: World, node: Node) -> None:

@@ -41,12 +41,6 @@ class ReadyQueue:
         """A task is not ready any more."""
         self._rows.pop(seq, None)
 
-    def reset(self) -> None:
-        """Start anew from the table."""
-        self._rows.clear()
-        self._order.clear()
-        self._horizon = 0
-
     def walk(self, table: TaskTable, limit: int) -> Iterator[ReadyTask]:
         """Ready tasks that need at most `limit` slots (those of a whole node), in order.
 
@@ -54,8 +48,10 @@ class ReadyQueue:
         the window is the next one read.
         """
         if limit != self._limit:
-            self.reset()
-            self._limit = limit
+            # Another pool, or the pool's nodes have changed: what was passed over may fit now.
+            self._rows.clear()
+            self._order.clear()
+            self._horizon, self._limit = 0, limit
         while True:
             self._order = [seq for seq in self._order if seq in self._rows]
             for seq in tuple(self._order):

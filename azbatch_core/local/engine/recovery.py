@@ -77,8 +77,7 @@ def _resume_node(world: World, node: Node) -> None:
         world.due_nodes[node.key] = None
     elif node.state in {"creating", "starting", "waitingforstarttask"}:
         nodes.boot(world, node)
-    elif node.state != "starttaskfailed":
-        world.runtime.create_node(world.place(node))
+    elif node.state not in {"starttaskfailed", "unusable"} and nodes.make_folders(world, node):
         nodes.open_node(world, node)
 
 

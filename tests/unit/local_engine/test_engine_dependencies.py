@@ -127,6 +127,20 @@ async def test_a_retry_that_succeeds_lets_dependents_go(service: Service) -> Non
     assert service.state("b") == "completed"
 
 
+async def test_a_dependency_is_met_once_however_often_its_id_succeeds(service: Service) -> None:
+    await service.pool()
+    service.job(usesTaskDependencies=True)
+    service.task("sum", dependsOn=ids("x", "y"))
+    for _ in range(2):
+        service.task("x")
+        await service.pass_time()
+        service.engine.delete_task("job", "x")
+    assert service.state("sum") == "active"
+    service.task("y")
+    await service.pass_time()
+    assert service.state("sum") == "completed"
+
+
 async def test_a_range_waits_for_every_integer_in_it(service: Service) -> None:
     await service.pool(taskSlotsPerNode=4)
     service.job(usesTaskDependencies=True)

@@ -232,6 +232,32 @@ async def test_disabling_stops_running_tasks(
         service.engine.enable_job("job")
 
 
+async def test_a_requeued_task_leaves_no_files_behind(service: Service) -> None:
+    await service.pool()
+    service.job()
+    service.task("t", "hang")
+    await service.pass_time(1)
+    folder = service.engine.task_directory("job", "t")
+    service.engine.disable_job("job", {"disableTasks": "requeue"})
+    await service.pass_time(1)
+    assert not folder.exists()
+
+
+async def test_the_stronger_of_two_wishes_wins(service: Service) -> None:
+    await service.pool(nodes=2)
+    service.job()
+    service.task("a", "hang")
+    service.task("b", "hang")
+    await service.pass_time(1)
+    service.engine.terminate_task("job", "a")
+    service.engine.disable_job("job", {"disableTasks": "requeue"})
+    service.engine.terminate_task("job", "b")
+    await service.pass_time(1)
+    for name in ("a", "b"):
+        assert service.state(name) == "completed"
+        assert service.info(name)["requeueCount"] == 0
+
+
 async def test_disabling_may_wait_for_running_tasks(service: Service) -> None:
     await service.pool()
     service.job()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from typing import TYPE_CHECKING
 
@@ -123,6 +124,23 @@ async def test_addresses_are_unique_over_pools(service: Service) -> None:
     nodes = service.nodes("a") + service.nodes("b")
     assert len({node["ipAddress"] for node in nodes}) == 6
     assert len({service.engine.node_directory("a", node["id"]) for node in service.nodes("a")}) == 3
+
+
+async def test_a_node_without_room_on_the_disk_is_unusable(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(service.runtime, "create_node", full)
+    pool = await service.pool()
+    assert pool["allocationState"] == "steady"
+    (node,) = service.nodes()
+    assert (node["state"], node["errors"][0]["code"]) == ("unusable", "DiskFull")
+    service.runtime.remove_node = lambda _: None
+    service.engine.delete_pool("pool")
+    await service.pass_time()
+    assert service.engine.list_pools() == ([], None)
 
 
 async def test_counters_and_recent_tasks_tell_what_ran(service: Service) -> None:
