@@ -178,6 +178,13 @@ async def test_a_folder_is_emptied_before_another_try(tmp_path: Path) -> None:
         assert (rig.node.root / "startup/stdout.txt").read_text() == ""
 
 
+async def test_a_disk_that_gives_no_folder_is_told(tmp_path: Path) -> None:
+    async with rig_of(tmp_path) as rig:
+        (rig.node.root / "workitems/job").write_text("in the way")
+        outcome = await rig.run("true")
+        assert (outcome.exit_code, code_of(outcome)) == (None, "ResourceDirectoryCreateFailed")
+
+
 @pytest.mark.parametrize("cause", ["user", "job", "node"])
 async def test_a_stopped_task_ends_with_all_its_processes(tmp_path: Path, cause: Any) -> None:
     async with rig_of(tmp_path) as rig:

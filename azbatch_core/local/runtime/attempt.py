@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from azbatch_core.local.runtime import commandline, directories
 from azbatch_core.local.runtime.base import Outcome
 from azbatch_core.local.runtime.environment import task_environment
-from azbatch_core.local.runtime.failures import TaskFailure, exit_failure, failure, stop_failure
+from azbatch_core.local.runtime.failures import TaskFailure, disk_failure, exit_failure, failure, stop_failure
 from azbatch_core.local.runtime.reaper import task_mark
 
 if TYPE_CHECKING:
@@ -109,13 +109,19 @@ class Attempt:
         """Empty folders, with the two output files: they exist even where no program is found."""
         directory = directories.launch_directory(self.launch)
         try:
+            self._make_empty(directory)
+            for name in ("stdout.txt", "stderr.txt"):
+                os.close(os.open(f"{directory}/{name}", _OUTPUT_FLAGS, 0o644))
+        except OSError as error:
+            raise disk_failure("ResourceDirectoryCreateFailed", error) from error
+        return directory
+
+    def _make_empty(self, directory: Path) -> None:
+        try:
             directories.prepare_task(directory)
         except FileExistsError:
             self._runtime.trash.throw(directory)
             directories.prepare_task(directory)
-        for name in ("stdout.txt", "stderr.txt"):
-            os.close(os.open(f"{directory}/{name}", _OUTPUT_FLAGS, 0o644))
-        return directory
 
     async def _execute(self, directory: Path) -> dict[str, Any] | None:
         if self.launch.container is not None:

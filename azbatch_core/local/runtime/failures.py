@@ -7,6 +7,7 @@ message, the wording follows its neighbours.
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 _USER = "UserError"
 _SERVER = "ServerError"
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 CODES: dict[str, tuple[str, str]] = {
     "BlobAccessDenied": (_USER, "Access for one of the specified Azure Blob(s) is denied"),
@@ -94,6 +96,13 @@ def failure(
     if details:
         record["details"] = [{"name": name, "value": value} for name, value in details.items()]
     return record
+
+
+def disk_failure(code: str, error: OSError, **details: str) -> TaskFailure:
+    """What an error of the file system means: `DiskFull` if it is that, else `code`."""
+    if error.errno in _DISK_FULL:
+        code = "DiskFull"
+    return TaskFailure(code, **details, Message=error.strerror or type(error).__name__)
 
 
 def exit_failure() -> dict[str, Any]:

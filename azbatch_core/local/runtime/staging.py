@@ -5,7 +5,6 @@ Rules: SDK texts of `ResourceFile`. Blobs of a container keep their whole names 
 
 from __future__ import annotations
 
-import errno
 import os
 from contextlib import closing, suppress
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from azbatch_core.local.blobs.errors import BlobError
 from azbatch_core.local.blobs.store import BlobStore
 from azbatch_core.local.runtime.download import download
-from azbatch_core.local.runtime.failures import TaskFailure
+from azbatch_core.local.runtime.failures import TaskFailure, disk_failure
 from azbatch_core.local.runtime.storage import classify, container_client, without_query
 
 if TYPE_CHECKING:
@@ -37,7 +36,6 @@ _DOWNLOAD_CODES: dict[Trouble, str] = {
     "timeout": "BlobDownloadTimedOut",
     "other": "BlobDownloadMiscError",
 }
-_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 
 def stage(
@@ -188,7 +186,4 @@ class _Stager:
         )
 
     def _disk_failure(self, code: str, path: Path, error: OSError) -> TaskFailure:
-        if error.errno in _FULL:
-            code = "DiskFull"
-        relative = os.path.relpath(path, self._wd)
-        return TaskFailure(code, FilePath=relative, Message=error.strerror or type(error).__name__)
+        return disk_failure(code, error, FilePath=os.path.relpath(path, self._wd))
