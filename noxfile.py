@@ -1,4 +1,4 @@
-"""Every check of the project, each a session: `nox` runs them, `nox -s tests` one of them, `nox -l` lists them."""
+"""Every check of the project: `nox` runs them all, `nox -s tests` one of them, `nox -l` lists them."""
 
 from __future__ import annotations
 
