@@ -2,8 +2,8 @@
 
     python benchmarks/run.py [--runs 5] [NAME ...]
 
-Nothing is asserted. Each figure is a median over several runs, and the throughput stands beside a peer measured
-in the same run on the same machine: bare ``asyncio`` subprocesses.
+Nothing is asserted. Each figure is a median over several runs, and the throughput stands beside a peer
+measured in the same run on the same machine: bare ``asyncio`` subprocesses.
 """
 
 from __future__ import annotations

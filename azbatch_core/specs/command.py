@@ -111,7 +111,7 @@ def _plain_string(text: str) -> SpecError:
     if not text.strip():
         return problem("is an empty string", hint="write [] for the container image's own entry point")
     try:
-        words = shlex.split(text)
+        words = shlex.split(text[:_SHOWN])  # more is not shown
     except ValueError:
         words = [text]
     short = mask_text(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
