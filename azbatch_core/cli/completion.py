@@ -32,3 +32,6 @@ def completion(*, shell: str) -> None:
     if maker is None:
         raise click.UsageError(f"click has no completion for {shell}")
     click.echo(maker(root, {}, "azbatch", "_AZBATCH_COMPLETE").source())
+    if shell == "bash":
+        # Otherwise bash takes the handle `local:pi-1` for three words, and completes none of them.
+        click.echo("COMP_WORDBREAKS=${COMP_WORDBREAKS//:/}")

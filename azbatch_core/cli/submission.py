@@ -8,6 +8,7 @@ import click
 
 from azbatch_core.cli import exits, recent
 from azbatch_core.cli.output import jsonable, print_json
+from azbatch_core.cli.paint import is_terminal
 from azbatch_core.cli.progress import Progress, count_line, info, warn
 from azbatch_core.errors import SubmissionError
 
@@ -25,10 +26,17 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
     """Print what would be sent, secrets masked."""
     if as_json:
         print_json(plan.to_json())
+        return
+    if is_terminal():
+        from rich.console import Console  # noqa: PLC0415 - slow to import, and only a terminal needs it
+
+        from azbatch_core.plan.render import rich_plan  # noqa: PLC0415 - same
+
+        Console().print(rich_plan(plan))
     else:
         click.echo(plan.to_table())
-        for text in plan.warnings:
-            warn(text)
+    for text in plan.warnings:
+        warn(text)
 
 
 def submit_plan(

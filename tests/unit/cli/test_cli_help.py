@@ -121,6 +121,7 @@ def test_completion_scripts(shell: str, azbatch: Azbatch, mocker: MockerFixture)
     result = azbatch("completion", shell)
     assert result.code == 0
     assert "_AZBATCH_COMPLETE" in result.out
+    assert ("COMP_WORDBREAKS" in result.out) == (shell == "bash"), "bash breaks words at a handle's colon"
 
 
 def test_another_shell_is_refused(azbatch: Azbatch) -> None:
