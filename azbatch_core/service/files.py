@@ -47,15 +47,8 @@ def read(connection: Connection, *segments: str, start: int, end: int) -> bytes:
 
     if end <= start:
         return b""
-    answer = connection.call(
-        sdk.request,
-        connection.client,
-        "GET",
-        sdk.path(*segments),
-        headers={"Accept": "application/octet-stream", "ocp-range": f"bytes={start}-{end - 1}"},
-    )
-    data: bytes = answer.content
-    return data
+    headers = {"Accept": "application/octet-stream", "ocp-range": f"bytes={start}-{end - 1}"}
+    return connection.call(sdk.content, connection.client, sdk.path(*segments), headers=headers)
 
 
 def of_task(connection: Connection, job_id: str, task_id: str) -> Iterator[FileInfo]:
