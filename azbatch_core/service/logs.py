@@ -103,6 +103,7 @@ class TaskLog:
         self._tails = {stream: Tail(source) for stream, source in sources.items()}
         self._rescue = rescue
         self._try: tuple[Any, ...] | None = None
+        self._ahead = False
         self.done = False
 
     def news(self, task: TaskStatus) -> Iterator[LogChunk]:
@@ -127,8 +128,14 @@ class TaskLog:
                     yield from self._copy(task, stream)
 
     def _begun_anew(self, task: TaskStatus, *, shrunk: bool) -> bool:
+        """Whether the file belongs to another try than what was read of it.
+
+        A file may show this before the task's record does: the record's change is then no news.
+        """
         this_try = (task.node_id, task.started, task.retries, task.requeues)
-        another = self._try is not None and this_try != self._try and task.started is not None
+        changed = self._try is not None and this_try != self._try and task.started is not None
+        another = changed and not self._ahead
+        self._ahead = (self._ahead or shrunk) and not changed
         self._try = this_try
         return (another or shrunk) and any(tail.offset for tail in self._tails.values())
 

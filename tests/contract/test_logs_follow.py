@@ -76,8 +76,10 @@ def test_following_ends_when_the_rest_is_blocked(client: AzureBatch, make_job: M
     job.cancel()
 
 
-def test_a_task_that_is_tried_again_starts_its_output_again(client: AzureBatch, make_job: Make) -> None:
-    flag = "$AZ_BATCH_NODE_SHARED_DIR/$AZ_BATCH_JOB_ID"
+def test_a_task_that_is_tried_again_starts_its_output_again(
+    client: AzureBatch, make_job: Make, tmp_path: Path
+) -> None:
+    flag = tmp_path / "tried"
     script = f"if [ -e {flag} ]; then echo second; else touch {flag}; echo the first try; sleep 1; exit 9; fi"
     job = client.submit(make_job(a={"command": shell(script), "retry": {"max_retries": 1}})).job
     chunks = list(job.logs("a", follow=True))

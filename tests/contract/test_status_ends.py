@@ -27,6 +27,8 @@ from azbatch_core import (
 from azbatch_core.service import blame, calls, ground, sdk, status
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from azbatch_core.local import LocalBatch
 
 Make = Callable[..., JobSpec]
@@ -137,8 +139,8 @@ def test_the_wall_time_is_its_own_category(client: AzureBatch, make_job: Make) -
     assert (task.state, task.category) == (TaskState.FAILED, Category.WALLTIME)
 
 
-def test_the_last_try_decides(client: AzureBatch, make_job: Make) -> None:
-    flag = "$AZ_BATCH_NODE_SHARED_DIR/$AZ_BATCH_JOB_ID"
+def test_the_last_try_decides(client: AzureBatch, make_job: Make, tmp_path: Path) -> None:
+    flag = tmp_path / "tried"
     script = f"test -e {flag} || {{ touch {flag}; exit 9; }}"
     task = only(client, make_job(a={"command": shell(script), "retry": {"max_retries": 2}}))
     assert (task.state, task.exit_code, task.retries, task.category) == (TaskState.SUCCEEDED, 0, 1, None)

@@ -131,6 +131,17 @@ def test_another_try_starts_again_even_if_its_file_is_longer() -> None:
     ]
 
 
+def test_a_file_that_is_ahead_of_the_record_is_read_once() -> None:
+    source = Growing(b"first try\n")
+    log = TaskLog("t", {"stdout": source}, Shelf())
+    words(log, RUNNING)
+    source.data = b"2nd\n"
+    assert len(words(log, RUNNING)) == 2
+    assert words(log, RUNNING) == []
+    assert words(log, replace(DONE, retries=1)) == []
+    assert words(log, replace(DONE, retries=1)) == []
+
+
 def test_a_file_gone_with_its_node_comes_from_storage() -> None:
     log = TaskLog("t", {"stdout": Growing(None)}, Shelf(Growing(b"kept\n")))
     assert words(log, DONE) == [("stdout", "kept\n")]
