@@ -44,10 +44,9 @@ def _run(*command: str) -> Callable[[], object]:
     return lambda: subprocess.run(command, check=True, capture_output=True)
 
 
-def _local(verb: str) -> str:
-    return subprocess.run(
-        [AZBATCH, "local", verb, "--json"], check=True, capture_output=True, text=True
-    ).stdout
+def _local(*words: str) -> str:
+    command = [AZBATCH, "local", *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def startup(runs: int) -> None:
@@ -111,7 +110,7 @@ async def _bare_subprocesses() -> float:
 
 def memory(_runs: int) -> None:
     """The resident memory of an idle service that has run the jobs above."""
-    pid = json.loads(_local("status"))["pid"]
+    pid = json.loads(_local("status", "--json"))["pid"]
     print(f"{'idle service':32} {psutil.Process(pid).memory_info().rss / 2**20:8.0f} MB")
 
 
