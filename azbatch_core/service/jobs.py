@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.errors import AzBatchError
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 _USER = "azbatch:user"
 _STAMP = "azbatch:stamp"
 _NAME = "azbatch:name"
+_AT_ONCE = 8
 
 
 def summaries(connection: Connection, *, mine: bool) -> Iterator[JobSummary]:
@@ -27,11 +30,21 @@ def summaries(connection: Connection, *, mine: bool) -> Iterator[JobSummary]:
     One request a page, and one for each job that is given: take only as many as are shown.
     """
     user = current_user()
-    for job in calls.listing(connection, "jobs", select=calls.JOB_SELECT):
-        metadata = metadata_of(job)
-        if mine and (_STAMP not in metadata or metadata.get(_USER) != user):
-            continue
-        yield summary(connection.account.name, job, _counts(connection, str(job.get("id"))))
+    wanted = (
+        job
+        for job in calls.listing(connection, "jobs", select=calls.JOB_SELECT)
+        if not mine or _is_of(job, user)
+    )
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="azbatch-jobs") as pool:
+        while batch := list(islice(wanted, _AT_ONCE)):
+            counts = pool.map(lambda job: _counts(connection, str(job.get("id"))), batch)
+            for job, of_job in zip(batch, counts, strict=True):
+                yield summary(connection.account.name, job, of_job)
+
+
+def _is_of(job: Mapping[str, Any], user: str) -> bool:
+    metadata = metadata_of(job)
+    return _STAMP in metadata and metadata.get(_USER) == user
 
 
 def _counts(connection: Connection, job_id: str) -> dict[str, int]:

@@ -14,12 +14,14 @@ import pytest
 from azbatch_core import (
     AzureBatch,
     Conflict,
+    InvalidRequest,
     JobSpec,
     JobState,
     NotFound,
     SpecError,
     SubmissionError,
     TaskSpec,
+    shell,
 )
 from azbatch_core.service import calls, sdk
 
@@ -285,3 +287,95 @@ def test_an_account_check_finds_everything_in_order(client: AzureBatch) -> None:
     found = client.check()
     assert found.ok
     assert {item.name for item in found.items} == {"batch", "pools", "jobs", "storage"}
+
+
+def test_a_service_that_stops_answering_leaves_an_answer_for_each_task(
+    client: AzureBatch, make_job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, sent = sdk.add_tasks, []
+
+    def dying(*args: Any) -> Any:
+        if sent:
+            raise ConnectionResetError("connection reset by peer")
+        sent.append(True)
+        return real(*args)
+
+    monkeypatch.setattr(sdk, "add_tasks", dying)
+    with pytest.raises(SubmissionError, match="azbatch delete") as caught:
+        client.submit(make_job(*[["true"]] * 900))
+    submission = caught.value.submission
+    assert len(submission.results) == 900
+    assert submission.added == 100
+    assert len(raw_tasks(client, submission.job.id)) == 100
+    unsure = [result for result in submission.failed if "may or may not" in str(result.error)]
+    assert unsure
+    assert len([result for result in submission.failed if "not sent" in str(result.error)]) >= 400
+
+
+def test_a_job_that_cannot_be_told_to_end_is_no_silent_success(
+    client: AzureBatch, make_job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = sdk.request
+
+    def refusing(connection: Any, method: str, *args: Any, **options: Any) -> Any:
+        if method == "PATCH":
+            raise InvalidRequest("no", code="InvalidPropertyValue")
+        return real(connection, method, *args, **options)
+
+    monkeypatch.setattr(sdk, "request", refusing)
+    with pytest.raises(SubmissionError, match="stays open when they are complete") as caught:
+        client.submit(make_job(["true"]))
+    assert caught.value.submission.added == 1
+    caught.value.submission.job.delete()
+
+
+def test_a_job_that_ended_while_it_was_filled_is_fine(
+    client: AzureBatch, make_job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = sdk.add_tasks
+
+    def add_then_end(connection: Any, job_id: str, bodies: Any) -> Any:
+        members = real(connection, job_id, bodies)
+        client.job(job_id).cancel()
+        client.job(job_id).wait(WITHIN)
+        return members
+
+    monkeypatch.setattr(sdk, "add_tasks", add_then_end)
+    assert client.submit(make_job(["true"])).added == 1
+
+
+def test_interrupting_before_the_tasks_says_what_may_be_there(
+    client: AzureBatch, make_job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = sdk.request
+
+    def interrupted(connection: Any, method: str, where: str, **options: Any) -> Any:
+        if (method, where) == ("POST", "/jobs"):
+            raise KeyboardInterrupt
+        return real(connection, method, where, **options)
+
+    monkeypatch.setattr(sdk, "request", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="may or may not be there, without tasks"):
+        client.submit(make_job(["true"]))
+
+
+def test_a_managed_pool_on_its_way_out_is_made_again(client: AzureBatch, make_job: Make) -> None:
+    pool = {"pool": {"kind": "managed", "name": "phoenix"}}
+    first = client.submit(make_job(["true"], job=pool)).job.wait(WITHIN)
+    client.delete_pool(str(first.pool_id))
+    again = client.submit(make_job(["true"], job=pool)).job.wait(WITHIN)
+    assert (again.state, again.pool_id) == (JobState.SUCCEEDED, first.pool_id)
+
+
+def test_secrets_reach_the_task_and_nothing_else(
+    client: AzureBatch, make_job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("THE_TOKEN", "s3cr3t-value")
+    task = {"command": shell("printf $TOKEN | wc -c"), "environment": {"TOKEN": {"secret": "env:THE_TOKEN"}}}
+    plan = client.plan(make_job(a=task))
+    shown = f"{plan} {plan.to_json()} {plan.to_table()} {plan.tasks!r}"
+    assert "s3cr3t-value" not in shown
+    job = client.submit(plan).job
+    job.wait(WITHIN)
+    assert "".join(chunk.text for chunk in job.logs("a")).strip() == "12"
+    assert "s3cr3t-value" not in repr(job) + repr(job.status()) + repr(client)
