@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 
 # Below this a full list is as cheap as a filtered one.
 _SMALL = 100
-_LOOKS_BEFORE_JUDGING = 2
+# Seconds without any change before the pool is looked at: a new one takes a moment to begin its first resize.
+_QUIET = 10.0
+_LOCAL_QUIET = 0.3
+# Seconds by which a change may be listed later than it says it happened: a node reports with its own clock
+# and when it can; on this machine there is one clock, and one process that keeps it.
+_MARGIN = 60.0
+_LOCAL_MARGIN = 0.2
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ class Intervals:
 
     first: float
     longest: float
-    factor: float = 1.5
+    factor: float = 1.25
 
     @classmethod
     def of(cls, connection: Connection) -> Intervals:
@@ -92,9 +98,10 @@ class JobWatch:
         self._latest = ""
         self._snapshot: Snapshot | None = None
         self._looked_at = 0.0
-        self._unchanged = 0
+        self._changed_at = 0.0
+        self._quiet = _LOCAL_QUIET if connection.is_local else _QUIET
         self._verdict: str | None = None
-        self._margin = timedelta(seconds=2 if connection.is_local else 60)
+        self._margin = timedelta(seconds=_LOCAL_MARGIN if connection.is_local else _MARGIN)
 
     def look(self, max_age: float = 0.0, *, full: bool = False) -> Snapshot:
         """The job now, or as somebody saw it not longer than `max_age` seconds ago.
@@ -121,10 +128,9 @@ class JobWatch:
         everything = full or ended or before is None or len(self._documents) <= _SMALL
         changed = self._take(everything=everything)
         if before is not None and not changed and before.job == job:
-            self._unchanged += 1
             tasks, version = before.tasks, before.version
         else:
-            self._unchanged, self._verdict = 0, None
+            self._changed_at, self._verdict = self._connection.clock.monotonic(), None
             tasks = task_statuses(job, self._documents.values())
             version = before.version + 1 if before else 0
         return Snapshot(job, tasks, everything, self._judge(job, tasks), version)
@@ -162,8 +168,9 @@ class JobWatch:
         return f"stateTransitionTime ge DateTime'{(latest - self._margin).strftime('%Y-%m-%dT%H:%M:%S.%fZ')}'"
 
     def _judge(self, job: Mapping[str, Any], tasks: Sequence[TaskStatus]) -> str | None:
-        """A verdict counts once two looks in a row come to it: pools take a moment to begin a resize."""
-        if self._unchanged < _LOOKS_BEFORE_JUDGING or not job_goes_on(job):
+        """A verdict counts once two looks in a row come to it."""
+        quiet = self._connection.clock.monotonic() - self._changed_at
+        if quiet < self._quiet or not job_goes_on(job):
             return None
         states = {task.state for task in tasks}
         if TaskState.QUEUED not in states or states & {TaskState.RUNNING, TaskState.PREPARING}:
