@@ -15,7 +15,7 @@ from azbatch_core.specs.secrets import MASK, Secret
 from azbatch_core.specs.urls import UrlSecret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 _REFERENCE_BYTES = 2048  # what a value that is not known yet may take in a request
 _STORAGE_URL_BYTES = 512
@@ -90,10 +90,22 @@ def reveal(
     if isinstance(body, Secret):
         return body.reveal(resolver)
     if isinstance(body, UrlSecret):
-        return body.reveal()
+        return body.reveal(resolver)
     if isinstance(body, StorageRef) and storage is not None:
         return storage(body)
     return body
+
+
+def leaves(body: Any) -> Iterator[Secret | UrlSecret | StorageRef]:
+    """Everything in a body that `reveal` would replace, as often as it stands there."""
+    if isinstance(body, dict):
+        for value in body.values():
+            yield from leaves(value)
+    elif isinstance(body, (list, tuple)):
+        for value in body:
+            yield from leaves(value)
+    elif isinstance(body, (Secret, UrlSecret, StorageRef)):
+        yield body
 
 
 def body_size(body: Any) -> int:

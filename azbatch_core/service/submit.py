@@ -11,12 +11,11 @@ back, and the error says what exists and how to remove it.
 
 from __future__ import annotations
 
-import logging
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.errors import AzBatchError, Conflict, NotFound, SpecError, SubmissionError
-from azbatch_core.plan.secrets import reveal
+from azbatch_core.plan.secrets import StorageRef, leaves, reveal
 from azbatch_core.service import calls, keyvault, lifecycle, pools
 from azbatch_core.service.bulk import BulkAdd, Wanted, refused_spec
 from azbatch_core.service.handle import JobHandle
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from azbatch_core.plan import Plan
     from azbatch_core.service.connection import Connection
     from azbatch_core.specs import TaskSpec
-
-LOG = logging.getLogger("azbatch")
 
 STAMP = "azbatch:stamp"
 _NAMED = 3
@@ -75,8 +72,10 @@ class Submitter:
         self._connection = connection
         self._plan = plan
         self._handle = JobHandle(connection, plan.job_id)
-        self._secrets = keyvault.resolver(connection.account)
-        self._storage = StorageResolver(connection.account, lifetime=signature_lifetime(plan.job))
+        self._secrets = keyvault.resolver(connection.account, connection.credential)
+        self._storage = StorageResolver(
+            connection.account, lifetime=signature_lifetime(plan.job), credential=connection.credential
+        )
         self._refused: list[TaskAddResult] = []
 
     def run(
@@ -91,6 +90,7 @@ class Submitter:
             raise SpecError(
                 "the job has no tasks, and an empty job would wait for ever", field="tasks", hint="add a task"
             )
+        self._resolve()
         try:
             pools.ensure(self._connection, self._plan.pool, self._reveal)
             if recreate:
@@ -98,10 +98,17 @@ class Submitter:
             resuming = self._create()
         except KeyboardInterrupt:
             raise KeyboardInterrupt(self._interrupted_early()) from None
-        finally:
-            for warning in self._storage.warnings:
-                LOG.warning("%s", warning)
         return self._fill(tasks, resuming=resuming, on_progress=on_progress)
+
+    def _resolve(self) -> None:
+        """Resolve what the plan refers to while nothing is made yet: a pool costs, a job takes its id.
+
+        Secrets before containers, which resolving makes. Tasks from an iterable are resolved as they come.
+        """
+        bodies = (self._plan.pool.body, self._plan.job_body, *(task.body for task in self._plan.tasks))
+        found = dict.fromkeys(chain.from_iterable(map(leaves, bodies)))
+        for leaf in sorted(found, key=lambda leaf: isinstance(leaf, StorageRef)):
+            self._reveal(leaf)
 
     def _reveal(self, body: Any) -> Any:
         return reveal(body, self._secrets, self._storage)
@@ -153,6 +160,8 @@ class Submitter:
         resuming: bool,
         on_progress: Callable[[int], None] | None,
     ) -> Submission:
+        # The plan may have been carried out before: the same stream must get the same ids again.
+        self._plan.rewind()
         planned = (self._wanted(task.id, task.body) for task in self._plan.tasks)
         streamed = (self._plan_one(index, spec) for index, spec in enumerate(tasks or ()))
         adder = BulkAdd(

@@ -11,6 +11,7 @@ import pytest
 from azbatch_core.errors import AzBatchError, ConfigurationError
 from azbatch_core.plan import AccountFacts, Plan, StorageRef, body_size, mask, plan, reveal
 from azbatch_core.plan.render import rich_plan
+from azbatch_core.plan.secrets import leaves
 from azbatch_core.specs import JobSpec, Secret, TaskSpec, UrlSecret, shell
 
 PLANTED = [f"hunter{number}x" for number in range(20)]
@@ -152,6 +153,18 @@ def test_a_reference_to_a_signed_url_is_resolved_too(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("SAS", "https://h.example/p?sig=abc")
     assert reveal([UrlSecret("env:SAS")]) == ["https://h.example/p?sig=abc"]
     assert mask([UrlSecret("env:SAS")]) == ["env:SAS"]
+    vault = "keyvault:https://v.vault.azure.net/secrets/s"
+    assert reveal([UrlSecret(vault)], {vault: "https://h.example/q?sig=d"}.__getitem__) == [
+        "https://h.example/q?sig=d"
+    ]
+
+
+def test_everything_that_is_revealed_can_be_found_before():
+    literal, reference = Secret("text"), Secret("env:X")
+    url, container = UrlSecret("https://h.example/p?sig=abc"), StorageRef("out")
+    body = {"a": [literal, {"b": (reference, "plain", 1, None)}], "c": {"d": url}, "e": container}
+    assert list(leaves(body)) == [literal, reference, url, container]
+    assert list(leaves(None)) == []
 
 
 def test_a_reference_that_leads_nowhere_is_told_without_its_neighbours():
