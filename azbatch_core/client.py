@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from azbatch_core.plan import Plan
+    from azbatch_core.service.credentials import Credential
     from azbatch_core.service.states import AccountCheck, JobSummary, NodeSummary, PoolSummary, Submission
     from azbatch_core.specs import AccountSpec, JobSpec, TaskSpec
 
@@ -34,15 +35,20 @@ class AzureBatch:
     Args:
         account: The name of a profile, or an `AccountSpec`; None takes the configured default, else
             ``local``. Nothing is asked of the service before the first call that needs it.
+        credential: Used in place of the account's own, for storage and Key Vault too: a token credential (an
+            object with ``get_token``, such as those of azure-identity), or an ``AzureNamedKeyCredential``.
 
     Raises:
-        ConfigurationError: There is no such profile, or it is wrong.
+        ConfigurationError: There is no such profile, or it is wrong; the credential is of another kind.
     """
 
-    def __init__(self, account: str | AccountSpec | None = None) -> None:
+    def __init__(
+        self, account: str | AccountSpec | None = None, *, credential: Credential | None = None
+    ) -> None:
         # A name is looked up now, so that a wrong one is an error here; a service is asked for nothing.
         self._connection = Connection(
-            load_account(account) if account is None or isinstance(account, str) else account
+            load_account(account) if account is None or isinstance(account, str) else account,
+            credential=credential,
         )
 
     @property

@@ -111,5 +111,6 @@ def _open(connection: Connection, container: str, name: str) -> Any:
     from azbatch_core.plan.secrets import StorageRef  # noqa: PLC0415 - only where a copy is wanted
     from azbatch_core.service.storage import StorageResolver  # noqa: PLC0415 - same
 
-    url = StorageResolver(connection.account, lifetime=_READING)(StorageRef(container, permission="rl"))
+    resolve = StorageResolver(connection.account, lifetime=_READING, credential=connection.credential)
+    url = resolve(StorageRef(container, permission="rl"))
     return ContainerClient.from_container_url(url).get_blob_client(name)

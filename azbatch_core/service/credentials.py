@@ -16,8 +16,14 @@ from azbatch_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import TypeAlias
+
+    from azure.core.credentials import AzureNamedKeyCredential, TokenProvider
 
     from azbatch_core.specs import AccountSpec
+
+    Credential: TypeAlias = TokenProvider | AzureNamedKeyCredential
+    """What a caller may pass in place of the account's own credential."""
 
 __all__ = [
     "CLOUDS",

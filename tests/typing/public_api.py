@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
+from azure.core.credentials import AzureNamedKeyCredential
+from azure.identity import DefaultAzureCredential
 from typing_extensions import assert_type
 
 from azbatch_core import (
+    AccountSpec,
     AzBatchError,
     AzureBatch,
     JobFailed,
@@ -47,6 +50,12 @@ def submission(spec: JobSpec) -> JobStatus:
         status = submitted.job.wait(timeout=60.0)
         assert_type(status.state, JobState)
         return status
+
+
+def credentials(account: AccountSpec) -> None:
+    """A caller's own credential, in both kinds."""
+    AzureBatch(account, credential=DefaultAzureCredential()).close()
+    AzureBatch("research", credential=AzureNamedKeyCredential("name", "a2V5")).close()
 
 
 def errors(spec: JobSpec) -> Sequence[str]:
