@@ -15,6 +15,7 @@ from azbatch_core.plan.outputs import fixed_blobs, output_files
 from azbatch_core.plan.secrets import body_size
 from azbatch_core.plan.urls import check_urls
 from azbatch_core.specs import command_warnings
+from azbatch_core.specs.command import check_any_command
 
 if TYPE_CHECKING:
     from azbatch_core.plan.facts import AccountFacts
@@ -56,6 +57,7 @@ class TaskPlanner:
         self._pool = pool
         self._slots: dict[tuple[Resources | None, int | None], int] = {}
         self._blobs: dict[str, str] = {}
+        self._contained: bool | None = None
         self.mark()
 
     def plan(self, spec: TaskSpec) -> PlannedTask:
@@ -85,11 +87,11 @@ class TaskPlanner:
 
     def mark(self) -> None:
         """Remember what is planned so far, for `rewind`."""
-        self._start = (self.ids.copy(), self.notes.copy(), dict(self._blobs))
+        self._start = (self.ids.copy(), self.notes.copy(), dict(self._blobs), self._contained)
 
     def rewind(self) -> None:
         """Forget all tasks that were planned after `mark`."""
-        ids, notes, blobs = self._start
+        ids, notes, blobs, self._contained = self._start
         self.ids, self.notes, self._blobs = ids.copy(), notes.copy(), dict(blobs)
 
     def later_warnings(self, earlier: tuple[str, ...]) -> tuple[str, ...]:
@@ -98,6 +100,7 @@ class TaskPlanner:
 
     def _plan(self, task_id: str, spec: TaskSpec) -> PlannedTask:
         in_container = spec.container or self._job.container
+        check_any_command(spec.command, container=in_container)
         self._check_container(in_container, task_id)
         body: Body = {"id": task_id}
         if spec.display_name:
@@ -122,6 +125,7 @@ class TaskPlanner:
                 "move long arguments, scripts or file lists into a resource file",
                 task_id,
             )
+        self._contained = in_container is not None
         return PlannedTask(id=task_id, spec=spec, body=body, size=size, outputs=names)
 
     def _add_scheduling(self, body: Body, spec: TaskSpec, task_id: str) -> None:
@@ -190,6 +194,14 @@ class TaskPlanner:
                 f"{self._pool.name} has no container configuration, so its tasks run without containers",
                 field="container",
                 hint="use a pool with containers: true, or leave the container out",
+            )
+        if self._contained not in {None, spec is not None}:
+            # Only where the pool was not looked up: otherwise it has decided already.
+            raise SpecError(
+                f"runs {'in a container' if spec else 'without a container'}, and the tasks before it do not:"
+                " a pool runs all of its tasks in containers, or none",
+                field="container",
+                hint="give the job a container, or submit two jobs",
             )
         if spec is not None:
             check_image(spec, self._pool, self.notes, task_id)

@@ -66,6 +66,30 @@ def test_a_later_task_must_fit_the_pool(local: AccountFacts):
         planned.plan_task(task(container="ubuntu:24.04"))
 
 
+def test_a_later_task_without_a_command_needs_a_container(local: AccountFacts):
+    with pytest.raises(SpecError, match="task '1': command: is empty"):
+        plan(JobSpec(name="j"), local).plan_task(task(command=[]))
+    inside = plan(JobSpec(name="j", container="ubuntu:24.04"), local).plan_task(task(command=[]))
+    assert inside.body["commandLine"] == ""
+
+
+def test_later_tasks_are_all_in_containers_or_none_is(local: AccountFacts):
+    planned = plan(JobSpec(name="j", pool="not-looked-up"), local)
+    with pytest.raises(SpecError, match="command: is empty"):
+        planned.plan_task(task(command=[]))
+    planned.plan_task(task(container="ubuntu:24.04"))
+    planned.plan_task(task(container="debian:13"))
+    with pytest.raises(SpecError, match="task 'odd': runs without a container"):
+        planned.plan_task(task(id="odd"))
+    planned.rewind()
+    planned.plan_task(task())
+    with pytest.raises(SpecError, match="all of its tasks in containers, or none"):
+        planned.plan_task(task(container="ubuntu:24.04"))
+    first = plan(JobSpec(name="j", pool="not-looked-up", tasks=[task()]), local)
+    with pytest.raises(SpecError, match="runs in a container"):
+        first.plan_task(task(container="ubuntu:24.04"))
+
+
 def test_nothing_can_depend_on_a_task_that_was_refused(local: AccountFacts):
     planned = plan(JobSpec(name="j"), local)
     with pytest.raises(SpecError, match="needs 64 vCPUs"):
