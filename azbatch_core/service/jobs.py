@@ -1,8 +1,13 @@
-"""Lists of jobs, with a state for each that looks at its task counts."""
+"""Lists of jobs, with a state for each that looks at its task counts.
+
+Counts do not tell a task that waits from one that never will run. So of a job in which nothing runs,
+something failed and something is left, the tasks are looked at as well.
+"""
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +15,14 @@ from azbatch_core.errors import AzBatchError
 from azbatch_core.service import calls
 from azbatch_core.service.facts import current_user
 from azbatch_core.service.states import JobState, JobSummary
-from azbatch_core.service.status import end_reason, job_goes_on, was_cancelled
+from azbatch_core.service.status import (
+    TASK_SELECT,
+    end_reason,
+    job_goes_on,
+    job_status,
+    task_statuses,
+    was_cancelled,
+)
 from azbatch_core.service.wire import metadata_of, moment
 
 if TYPE_CHECKING:
@@ -27,7 +39,8 @@ _AT_ONCE = 8
 def summaries(connection: Connection, *, mine: bool) -> Iterator[JobSummary]:
     """The account's jobs in the service's order; with `mine`, those that azbatch submitted for this user.
 
-    One request a page, and one for each job that is given: take only as many as are shown.
+    One request a page, and one for each job that is given, or two where it may be stuck: take only as many as
+    are shown.
     """
     user = current_user()
     wanted = (
@@ -37,14 +50,28 @@ def summaries(connection: Connection, *, mine: bool) -> Iterator[JobSummary]:
     )
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="azbatch-jobs") as pool:
         while batch := list(islice(wanted, _AT_ONCE)):
-            counts = pool.map(lambda job: _counts(connection, str(job.get("id"))), batch)
-            for job, of_job in zip(batch, counts, strict=True):
-                yield summary(connection.account.name, job, of_job)
+            yield from pool.map(lambda job: _look(connection, job), batch)
 
 
 def _is_of(job: Mapping[str, Any], user: str) -> bool:
     metadata = metadata_of(job)
     return _STAMP in metadata and metadata.get(_USER) == user
+
+
+def _look(connection: Connection, job: Mapping[str, Any]) -> JobSummary:
+    found = summary(connection.account.name, job, _counts(connection, str(job.get("id"))))
+    left_behind = found.active and found.failed and not found.running and not found.state.final
+    # The tasks of a larger job would cost more than one request.
+    if not left_behind or found.total > calls.PAGE:
+        return found
+    try:
+        tasks = list(calls.listing(connection, "jobs", found.job_id, "tasks", select=TASK_SELECT))
+    except AzBatchError:
+        return found
+    status = job_status(found.handle, job, task_statuses(job, tasks))
+    if status.state is JobState.STUCK:
+        return replace(found, state=status.state, reason=status.reason)
+    return found
 
 
 def _counts(connection: Connection, job_id: str) -> dict[str, int]:

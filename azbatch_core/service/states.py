@@ -176,7 +176,11 @@ MAX_FAILURES = 10
 
 @dataclass(frozen=True)
 class JobSummary:
-    """One line of a list of jobs. `state` looks at task counts, not at each task."""
+    """One line of a list of jobs.
+
+    `state` looks at task counts; where they say that a job of up to 1,000 tasks may be stuck on a failed
+    dependency, at its tasks as well. What only time tells, that its pool gets no node, only `wait` finds out.
+    """
 
     handle: str
     job_id: str
