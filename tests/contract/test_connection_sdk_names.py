@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import azure.batch
 import pytest
 from azure.batch import BatchClient, models
 
+import azbatch_core
 from azbatch_core.service import failures, sdk
 from azbatch_core.service.connection import check_sdk_version
 
@@ -75,6 +78,26 @@ def test_a_method_exists_with_its_parameters(name: str) -> None:
 @pytest.mark.parametrize("name", [*ENUMS, *MODELS])
 def test_a_model_or_enum_exists(name: str) -> None:
     assert hasattr(models, name)
+
+
+def test_one_module_imports_the_names_of_the_sdk() -> None:
+    package = Path(azbatch_core.__file__).parent
+    importing = set()
+    for path in [path for path in package.rglob("*.py") if "local" not in path.relative_to(package).parts]:
+        tree = ast.parse(path.read_text())
+        for_types = [
+            inner
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If)
+            and isinstance(node.test, ast.Name)
+            and node.test.id == "TYPE_CHECKING"
+            for inner in ast.walk(node)
+        ]
+        for node in ast.walk(tree):
+            named = isinstance(node, ast.ImportFrom) and (node.module or "").startswith("azure.batch")
+            if named and node not in for_types:
+                importing.add(path.name)
+    assert importing == {"sdk.py"}
 
 
 def test_the_installed_version_is_one_we_accept() -> None:

@@ -120,6 +120,19 @@ def test_exit_conditions_that_come_back_null_are_no_conditions():
 
 
 @pytest.mark.parametrize(
+    "name", [*sorted({*status.TASK_SELECT} - {"id", "state"}), "poolInfo", "creationTime"]
+)
+@pytest.mark.parametrize("before", [task("a", "active"), failed("a"), done("a")])
+def test_any_optional_field_may_be_absent_or_null(name: Any, before: Any):
+    whole = {**JOB, "executionInfo": None, "metadata": None}
+    for document in ({k: v for k, v in before.items() if k != name}, {**before, name: None}):
+        others = [task("b", "active", needs=["a"]), task("c", "active", ranges=[{"start": 1, "end": 2}])]
+        (found, *_) = status.task_statuses({**whole, name: None}, [document, *others])
+        assert (found.id, found.node_id, found.category is None) == ("a", None, found.message is None)
+        assert status.job_status("a:j", {**whole, name: None}, [found]).total == 1
+
+
+@pytest.mark.parametrize(
     ("code", "expected"), [(3, TaskState.QUEUED), (12, TaskState.QUEUED), (1, TaskState.BLOCKED)]
 )
 def test_exit_codes_and_ranges_choose_the_action(code: Any, expected: Any):
