@@ -115,10 +115,8 @@ def body_size(body: Any) -> int:
 
 def _stand_in(leaf: object) -> str:
     """Text as long as the secret."""
-    if isinstance(leaf, Secret):
+    if isinstance(leaf, (Secret, UrlSecret)):
         return "x" * _REFERENCE_BYTES if leaf.reference else leaf.reveal()
-    if isinstance(leaf, UrlSecret):
-        return leaf.reveal()
     return "x" * _STORAGE_URL_BYTES
 
 

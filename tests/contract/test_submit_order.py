@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -80,7 +81,8 @@ def changes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_secret_that_cannot_be_had_ends_it_before_anything_is_made(
     client: AzureBatch, job_name: str, job: dict[str, Any], changes: list[str]
 ) -> None:
-    spec = JobSpec(**{"name": job_name, "id": job_name, "tasks": [{"command": ["true"]}], **job})
+    pool = {"kind": "managed", "name": f"new-{uuid.uuid4().hex}"}
+    spec = JobSpec(**{"name": job_name, "pool": pool, "tasks": [{"command": ["true"]}], **job})
     with pytest.raises(ConfigurationError, match="A_VARIABLE_THAT_NOBODY_SET"):
         client.submit(spec)
     assert changes == []

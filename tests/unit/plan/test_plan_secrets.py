@@ -177,7 +177,22 @@ def test_a_reference_that_leads_nowhere_is_told_without_its_neighbours():
 def test_sizes_count_unknown_values_generously():
     assert body_size({"a": Secret("literal")}) == len('{"a": "literal"}')
     assert body_size({"a": Secret("env:X")}) > 1024
+    assert body_size({"a": UrlSecret("env:X")}) > 1024
     assert body_size({"a": StorageRef("out")}) > 256
+
+
+def test_a_plan_reads_no_secret(cloud: AccountFacts):
+    vault = "keyvault:https://v.vault.azure.net/secrets/sas"
+    files = [{"http_url": url, "file_path": "in"} for url in (vault, "env:NOT_SET_ANYWHERE")]
+    task = TaskSpec(
+        command=["true"],
+        resource_files=[*files, {"storage_container_url": vault}],
+        output_files=[{"file_pattern": "*.txt", "container_url": vault}],
+        environment={"TOKEN": {"secret": "env:NOT_SET_ANYWHERE"}},
+    )
+    text = json.dumps(plan(JobSpec(name="j", tasks=[task]), cloud).to_json())
+    assert text.count(vault) >= 3
+    assert text.count("env:NOT_SET_ANYWHERE") == 2
 
 
 @pytest.mark.parametrize("field", ["environment", "resource_files", "container"])
