@@ -46,22 +46,29 @@ class Database:
             ValueError: the file was written by another version of the service.
         """
         self.connection = sqlite3.connect(path or ":memory:", isolation_level=None, cached_statements=256)
+        self._touched: dict[tuple[str, int], Record] = {}
+        self._open = False
+        try:
+            self._prepare(path)
+        except BaseException:
+            self.connection.close()
+            raise
+        self.tasks = TaskTable(self)
+        self.dependencies = DependencyTable(self)
+
+    def _prepare(self, path: Path | None) -> None:
         run = self.connection.execute
         run("PRAGMA journal_mode=WAL")
         run("PRAGMA synchronous=NORMAL")
         run("PRAGMA temp_store=MEMORY")
         run("PRAGMA cache_size=-16384")
         run("PRAGMA wal_autocheckpoint=2000")
-        self._touched: dict[tuple[str, int], Record] = {}
-        self._open = False
         found = run("PRAGMA user_version").fetchone()[0]
         if found not in {0, _VERSION}:
             raise ValueError(f"{path} holds version {found} of the local service's data, not {_VERSION}")
         if found == 0:
             schema = _SCHEMA + TaskTable.SCHEMA + DependencyTable.SCHEMA
             self.connection.executescript(f"BEGIN;{schema}PRAGMA user_version={_VERSION};COMMIT;")
-        self.tasks = TaskTable(self)
-        self.dependencies = DependencyTable(self)
 
     def begin(self) -> sqlite3.Connection:
         """The connection, inside a transaction."""

@@ -286,8 +286,8 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         """Add tasks that are known to be new."""
         self._home.begin().executemany(
             "INSERT INTO tasks (job,id,number,waiting,slots,created,modified,since,spec)"
-            " VALUES (?1,?2,?3,?4,?5,?6,?6,?6,?7)",
-            rows,
+            " VALUES (:job,:id,:number,:waiting,:slots,:modified,:modified,:modified,:spec)",
+            (row._asdict() for row in rows),
         )
 
     def is_satisfied(self, seq: int) -> bool:
@@ -307,8 +307,8 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         self._home.begin().execute(
             "UPDATE tasks SET previous=state, previous_since=since, state=?, since=?, pool_id=?, node_id=?,"
             " node=?, placed=1, started=?, ended=NULL, exit_code=NULL, failure=NULL, expires=NULL, cleaned=0,"
-            " launches=launches+(?1='running') WHERE seq=?",
-            (state, now, node.pool_id, node.id, node.key, started, seq),
+            " launches=launches+? WHERE seq=?",
+            (state, now, node.pool_id, node.id, node.key, started, state == "running", seq),
         )
 
     def run(self, seq: int, now: int, started: int) -> None:
@@ -331,16 +331,16 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         """To active for another try."""
         self._home.begin().execute(
             "UPDATE tasks SET previous=state, previous_since=since, state='active', since=?, started=NULL,"
-            " placed=0, retries=retries+1, retried=?1 WHERE seq=?",
-            (now, seq),
+            " placed=0, retries=retries+1, retried=? WHERE seq=?",
+            (now, now, seq),
         )
 
     def requeue(self, seq: int, now: int) -> None:
         """To active because a user shrank the pool or disabled the job."""
         self._home.begin().execute(
             "UPDATE tasks SET previous=state, previous_since=since, state='active', since=?, started=NULL,"
-            " placed=0, requeues=requeues+1, requeued=?1 WHERE seq=?",
-            (now, seq),
+            " placed=0, requeues=requeues+1, requeued=? WHERE seq=?",
+            (now, now, seq),
         )
 
     def complete(
@@ -358,18 +358,18 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         """To completed. One that never started shows no node."""
         self._home.begin().execute(
             "UPDATE tasks SET previous=state, previous_since=since, state='completed', since=?, started=?,"
-            " placed=(?2 IS NOT NULL), ended=?, exit_code=?, failure=?, expires=?, satisfied=MAX(satisfied,?)"
+            " placed=?, ended=?, exit_code=?, failure=?, expires=?, satisfied=MAX(satisfied,?)"
             " WHERE seq=?",
-            (now, started, ended, exit_code, failure, expires, satisfied, seq),
+            (now, started, started is not None, ended, exit_code, failure, expires, satisfied, seq),
         )
 
     def reactivate(self, seq: int, now: int) -> None:
         """Completed to active, as if it had never run; a write of the user's."""
         self._home.begin().execute(
-            "UPDATE tasks SET previous=state, previous_since=since, state='active', since=?, modified=?1,"
+            "UPDATE tasks SET previous=state, previous_since=since, state='active', since=?, modified=?,"
             " started=NULL, ended=NULL, exit_code=NULL, failure=NULL, expires=NULL, placed=0, retries=0,"
             " retried=NULL WHERE seq=?",
-            (now, seq),
+            (now, now, seq),
         )
 
     def write(self, seq: int, modified: int, spec: bytes | None = None) -> None:
