@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from azbatch_core.errors import AzBatchError, NotFound, WaitTimeout
+from azbatch_core.errors import AzBatchError, Conflict, NotFound, WaitTimeout
 from azbatch_core.service import calls
 from azbatch_core.service.status import CANCEL_REASON
 from azbatch_core.service.watch import Intervals
@@ -32,12 +32,17 @@ def cancel(connection: Connection, job_id: str) -> None:
 def delete(connection: Connection, job_id: str, *, wait: bool = False, timeout: float = 600.0) -> None:
     """Delete a job; with `wait`, return when it is gone. A job that is not there is fine.
 
+    A job that is just being terminated may have to end first, which is waited for.
+
     Raises:
-        WaitTimeout: It was still there at the bound.
+        WaitTimeout: It was still there, or still being terminated, at the bound.
     """
     from azbatch_core.service import sdk  # noqa: PLC0415 - imports azure.*
 
-    _unless(_GONE, lambda: connection.call(sdk.delete_job, connection.client, job_id))
+    def ask() -> None:
+        _unless(_GONE, lambda: connection.call(sdk.delete_job, connection.client, job_id))
+
+    _once_terminated(connection, job_id, timeout, ask)
     if wait:
         _until_gone(connection, "jobs", job_id, timeout)
 
@@ -64,6 +69,30 @@ def _unless(done: frozenset[str], act: Callable[[], object]) -> None:
     except AzBatchError as error:
         if error.code not in done:
             raise
+
+
+def _once_terminated(connection: Connection, job_id: str, timeout: float, act: Callable[[], object]) -> None:
+    """Do it, again while the service says that the job is still being terminated."""
+    clock = connection.clock
+    deadline = clock.monotonic() + timeout
+    pace = Intervals.of(connection)
+    interval = pace.first
+    while True:
+        try:
+            act()
+        except Conflict as error:
+            if error.code != "JobBeingTerminated":
+                raise
+            left = deadline - clock.monotonic()
+            if left <= 0:
+                raise WaitTimeout(
+                    f"job {job_id} is still being terminated after {timeout:g} s, and cannot be deleted",
+                    hint="try again later",
+                ) from error
+        else:
+            return
+        clock.sleep(min(interval, left))
+        interval = min(pace.longest, interval * pace.factor)
 
 
 def _until_gone(connection: Connection, kind: str, name: str, timeout: float) -> None:

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
-from azbatch_core import AzureBatch, Category, JobSpec, JobState, NotFound, TaskState, shell
+from azbatch_core import (
+    AzureBatch,
+    Category,
+    Conflict,
+    JobSpec,
+    JobState,
+    NotFound,
+    TaskState,
+    WaitTimeout,
+    shell,
+)
+from azbatch_core.service import sdk
 
 Make = Callable[..., JobSpec]
 WITHIN = 60.0
@@ -60,6 +72,57 @@ def test_deleting_twice_and_while_it_terminates_is_fine(client: AzureBatch, make
     job.delete(wait=True)
     with pytest.raises(NotFound):
         job.status()
+
+
+def refusals(monkeypatch: pytest.MonkeyPatch, name: str, *codes: str) -> list[str]:
+    """Let the service refuse with these codes, then do as it is told; the list is what is left of them."""
+    real, left = getattr(sdk, name), list(codes)
+
+    def refuse(*args: Any) -> Any:
+        if left:
+            raise Conflict("refused", code=left.pop(0))
+        return real(*args)
+
+    monkeypatch.setattr(sdk, name, refuse)
+    return left
+
+
+@pytest.mark.parametrize("code", ["JobCompleted", "JobBeingTerminated", "JobBeingDeleted"])
+def test_a_cancel_that_comes_too_late_is_done(
+    code: str, client: AzureBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = refusals(monkeypatch, "terminate_job", code)
+    client.job("any").cancel()
+    assert left == []
+
+
+def test_a_deletion_that_comes_twice_is_done(client: AzureBatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = refusals(monkeypatch, "delete_job", "JobBeingDeleted")
+    client.job("any").delete()
+    assert left == []
+
+
+@pytest.mark.parametrize("name", ["terminate_job", "delete_job"])
+def test_other_refusals_are_not_swallowed(
+    name: str, client: AzureBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusals(monkeypatch, name, "AnythingElse")
+    with pytest.raises(Conflict):
+        client.job("any").cancel() if name == "terminate_job" else client.job("any").delete()
+
+
+def test_a_deletion_waits_for_the_termination_before_it(
+    client: AzureBatch, make_job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = client.submit(make_job(["sleep", "60"])).job
+    left = refusals(monkeypatch, "delete_job", *["JobBeingTerminated"] * 3)
+    job.delete(wait=True)
+    assert left == []
+    with pytest.raises(NotFound):
+        job.status()
+    refusals(monkeypatch, "delete_job", *["JobBeingTerminated"] * 1000)
+    with pytest.raises(WaitTimeout, match="still being terminated"):
+        job.delete(timeout=0.2)
 
 
 def test_many_cancels_at_once_all_succeed(client: AzureBatch, make_job: Make) -> None:
