@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from azbatch_core.plan.secrets import mask
 from azbatch_core.specs.problems import mask_text
+from azbatch_core.specs.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from azbatch_core.plan.model import Plan, PlannedPool, PlannedTask
 
-MAX_ROWS = 20
+MAX_ROWS = 12
 _MAX_COMMAND = 60
 _COLUMNS = ("task", "stage", "slots", "after", "image", "command", "outputs")
 _ACTIONS = {
@@ -65,9 +66,17 @@ def rich_plan(plan: Plan, *, warnings: bool = False, max_rows: int = MAX_ROWS) -
         facts.add_row(Text(name, style="bold"), Text(text))
     parts: list[RenderableType] = [facts]
     if sheet.rows:
-        tasks = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+        tasks = Table(expand=True, box=None, padding=(0, 2, 0, 0), header_style="bold")
         for column in sheet.columns:
-            tasks.add_column(column, overflow="fold")
+            # A command is cut to the room that is left; the name of a blob is not.
+            cut = column == "command"
+            tasks.add_column(
+                column,
+                no_wrap=cut,
+                overflow="ellipsis" if cut else "fold",
+                ratio=1 if cut else None,
+                min_width=16 if cut else None,
+            )
         for row in sheet.rows:
             tasks.add_row(*(Text(cell) for cell in row))
         parts += [Text(""), tasks]
@@ -96,8 +105,8 @@ def _facts(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "price", f"${plan.hourly_price_usd:.4g} an hour{spot}, as long as the pool has its nodes"
     for place, reason in enumerate(plan.reasons):
         yield "why" if place == 0 else "", reason
-    limit = body.get("constraints", {}).get("maxWallClockTime")
-    yield "ends", f"after {limit}" if limit else "has no limit"
+    limit = plan.job.wall_time
+    yield "ends", f"after {format_duration(limit)} at the latest" if limit else "has no limit"
     yield from _shared(body)
     count = len(plan.tasks)
     size = sum(task.size for task in plan.tasks)
@@ -159,7 +168,7 @@ def _after(depends_on: dict[str, Any]) -> str:
     return _listed([*depends_on.get("taskIds", []), *ranges])
 
 
-def _listed(names: Sequence[str], most: int = 3) -> str:
+def _listed(names: Sequence[str], most: int = 2) -> str:
     more = f" +{len(names) - most}" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

@@ -37,11 +37,11 @@ def test_the_table_says_what_where_and_why(cloud: AccountFacts):
     assert "2 task slots each" in lines[1]
     assert any(line.startswith("price        $") for line in lines)
     assert any(line.startswith("why          Standard_") for line in lines)
-    assert any(line == "ends         after P7D" for line in lines)
+    assert any(line == "ends         after 7d at the latest" for line in lines)
     assert any(line == "environment  MODE=fast" for line in lines)
     (head,) = [line for line in lines if line.startswith("task ")]
     assert head.split() == ["task", "stage", "slots", "after", "command", "outputs"]
-    assert any(line.split() == ["…", "21", "more"] for line in lines)
+    assert any(line.split() == ["…", "29", "more"] for line in lines)
     assert lines[-1].split()[:3] == ["mean", "1", "1-40"]
     assert "results/pi-0a1b2c3d/1/result.txt" in text
 
