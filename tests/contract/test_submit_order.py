@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -160,6 +163,46 @@ def test_a_job_does_not_end_before_its_last_task_is_in(client: AzureBatch, job_n
     ended = submission.job.wait(WITHIN)
     assert (ended.state, ended.total) == (JobState.SUCCEEDED, 501)
     assert raw_job(client, job_name)["state"] in {"terminating", "completed"}
+
+
+HALF = """
+import sys
+from azbatch_core import AzureBatch, JobSpec, TaskSpec
+
+def stream():
+    for _ in range(500):
+        yield TaskSpec(command=["true"])
+    print("half", flush=True)
+    sys.stdin.read()
+
+with AzureBatch() as batch:
+    batch.submit(JobSpec(name="half", id=sys.argv[1]), stream())
+"""
+
+
+def test_a_job_whose_submitter_was_killed_does_not_live_for_ever(
+    client: AzureBatch, local: LocalBatch, job_name: str
+) -> None:
+    account = {
+        "AZURE_BATCH_ENDPOINT": local.endpoint,
+        "AZURE_BATCH_ACCOUNT": local.account_name,
+        "AZURE_BATCH_ACCESS_KEY": local.account_key,
+    }
+    line = [sys.executable, "-c", HALF, job_name]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(line, env={**os.environ, **account}, **pipes) as submitter:
+        assert submitter.stdout is not None
+        assert submitter.stdout.readline() == "half\n"
+        submitter.kill()
+    job = raw_job(client, job_name)
+    assert (job["onAllTasksComplete"], job["constraints"]["maxWallClockTime"]) == ("noaction", "P7D")
+    # The days pass in a second.
+    soon = {"constraints": {"maxWallClockTime": "PT1S"}}
+    calls.send(client._connection, "PATCH", "jobs", job_name, body=soon)
+    deadline = time.monotonic() + WITHIN
+    while (job := raw_job(client, job_name))["state"] != "completed":
+        assert time.monotonic() < deadline
+    assert job["executionInfo"]["terminateReason"] == "MaxWallClockTimeExpiry"
 
 
 def test_two_who_submit_the_same_job_at_once_get_a_job_each(account: AccountSpec, make_job: Make) -> None:
