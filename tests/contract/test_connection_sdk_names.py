@@ -6,6 +6,7 @@ import ast
 import inspect
 import subprocess
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,8 @@ def test_one_module_imports_the_names_of_the_sdk() -> None:
 
 def test_the_installed_version_is_one_we_accept() -> None:
     check_sdk_version(azure.batch.__version__)
+    wanted = [text for text in requires("azbatch") or () if text.startswith("azure-batch")]
+    assert [set(text.removeprefix("azure-batch").split(",")) for text in wanted] == [{">=15.1", "<16"}]
 
 
 def test_the_sdk_speaks_the_version_of_the_api_that_our_own_requests_name() -> None:
