@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.errors import ConfigurationError
-from azbatch_core.service import lifecycle
-from azbatch_core.service.accounts import load_account
-from azbatch_core.service.connection import Connection
+from azbatch_core.service.accounts.profiles import load_account
+from azbatch_core.service.connect.connection import Connection
 from azbatch_core.service.handle import JobHandle
+from azbatch_core.service.manage import lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from azbatch_core.plan import Plan
-    from azbatch_core.service.credentials import Credential
+    from azbatch_core.service.connect.credentials import Credential
     from azbatch_core.service.states import AccountCheck, JobSummary, NodeSummary, PoolSummary, Submission
     from azbatch_core.specs import AccountSpec, JobSpec, TaskSpec
 
@@ -67,7 +67,7 @@ class AzureBatch:
             SpecError: The job cannot run as asked.
         """
         from azbatch_core.plan import plan  # noqa: PLC0415 - the catalog and pydantic are for who plans
-        from azbatch_core.service import facts  # noqa: PLC0415 - same
+        from azbatch_core.service.accounts import facts  # noqa: PLC0415 - same
 
         return plan(job, facts.gather(self._connection, job), streaming=streaming)
 
@@ -95,7 +95,7 @@ class AzureBatch:
             QuotaExceeded: A limit of the account.
         """
         from azbatch_core.plan import Plan  # noqa: PLC0415 - the catalog and pydantic are for who plans
-        from azbatch_core.service.submit import Submitter  # noqa: PLC0415 - same
+        from azbatch_core.service.submit.submitter import Submitter  # noqa: PLC0415 - same
 
         plan = job if isinstance(job, Plan) else self.plan(job, streaming=tasks is not None)
         return Submitter(self._connection, plan).run(tasks, recreate=recreate, on_progress=on_progress)
@@ -123,13 +123,13 @@ class AzureBatch:
         Args:
             mine: Only jobs that azbatch submitted for this user; False gives every job of the account.
         """
-        from azbatch_core.service import jobs  # noqa: PLC0415 - only for who lists
+        from azbatch_core.service.manage import jobs  # noqa: PLC0415 - only for who lists
 
         return jobs.summaries(self._connection, mine=mine)
 
     def pools(self) -> Iterator[PoolSummary]:
         """Every pool of the account."""
-        from azbatch_core.service import pools  # noqa: PLC0415 - only for who lists
+        from azbatch_core.service.manage import pools  # noqa: PLC0415 - only for who lists
 
         return pools.summaries(self._connection)
 
@@ -143,13 +143,13 @@ class AzureBatch:
         Raises:
             NotFound: There is no such pool.
         """
-        from azbatch_core.service import pools  # noqa: PLC0415 - only for who lists
+        from azbatch_core.service.manage import pools  # noqa: PLC0415 - only for who lists
 
         return pools.nodes(self._connection, pool_id)
 
     def check(self) -> AccountCheck:
         """Try the account: reach it, authenticate, list. Problems are items of the answer, not exceptions."""
-        from azbatch_core.service.check import check  # noqa: PLC0415 - only for who checks
+        from azbatch_core.service.accounts.check import check  # noqa: PLC0415 - only for who checks
 
         return check(self._connection)
 

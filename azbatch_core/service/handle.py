@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.errors import JobFailed
-from azbatch_core.service import files, lifecycle
+from azbatch_core.service.documents import files
+from azbatch_core.service.manage import lifecycle
 from azbatch_core.service.states import JobState
-from azbatch_core.service.watch import wait, watch
+from azbatch_core.service.watch.watcher import wait, watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
-    from azbatch_core.service.connection import Connection
+    from azbatch_core.service.connect.connection import Connection
     from azbatch_core.service.states import (
         Explanation,
         FileInfo,
@@ -117,7 +118,7 @@ class JobHandle:
         Raises:
             NotFound: There is no such job or task.
         """
-        from azbatch_core.service import logs  # noqa: PLC0415 - waiting and ending need no logs
+        from azbatch_core.service.output import logs  # noqa: PLC0415 - waiting and ending need no logs
 
         return logs.read(self._connection, self.id, task_id, stream, follow=follow)
 
@@ -142,7 +143,7 @@ class JobHandle:
 
     def why(self) -> list[Explanation]:
         """Why tasks wait, cannot run, or failed; an empty list when there is nothing to explain."""
-        from azbatch_core.service.why import why  # noqa: PLC0415 - only for who asks
+        from azbatch_core.service.watch.why import why  # noqa: PLC0415 - only for who asks
 
         return why(self._connection, self.id)
 

@@ -9,7 +9,7 @@ import pytest
 
 from azbatch_core import AccountSpec, AzureBatch, JobSpec, StorageSpec, TaskSpec
 from azbatch_core.local import LocalBatch
-from azbatch_core.service.retry import RetrySettings
+from azbatch_core.service.connect.retry import RetrySettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

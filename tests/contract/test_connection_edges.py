@@ -27,9 +27,9 @@ from azbatch_core.errors import (
     ServiceUnavailable,
     Throttled,
 )
-from azbatch_core.service import failures, sdk
-from azbatch_core.service.connection import Clock, Connection
-from azbatch_core.service.retry import RetrySettings
+from azbatch_core.service.connect import error_mapping, sdk
+from azbatch_core.service.connect.connection import Clock, Connection
+from azbatch_core.service.connect.retry import RetrySettings
 from azbatch_core.specs import AccountSpec
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def test_the_end_of_patience_is_an_error_of_ours(status: int, server: Server, co
     with pytest.raises((Throttled, ServiceUnavailable)) as caught:
         connection.call(connection.client.get_job, "j")
     assert len(server.seen) == RetrySettings().attempts
-    assert failures.reply_of(caught.value) is not None
+    assert error_mapping.reply_of(caught.value) is not None
 
 
 def test_a_lost_reply_is_asked_for_again(server: Server, connection: Connection) -> None:
@@ -255,7 +255,7 @@ def test_detail_pairs_request_id_and_time_come_through(server: Server, connectio
     assert raised.message == "One is wrong."
     assert raised.details == {"PropertyName": "vmSize", "PropertyValue": "x", "Reason": "no"}
     assert raised.request_id == "abc"
-    reply = failures.reply_of(raised)
+    reply = error_mapping.reply_of(raised)
     assert reply is not None
     assert reply.time == "2026-03-01T12:00:00.1234567Z"
 

@@ -12,8 +12,8 @@ from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import ClientAuthenticationError
 
 from azbatch_core.errors import AuthenticationError, ConfigurationError, ServiceUnavailable
-from azbatch_core.service import credentials, failures, keyvault
-from azbatch_core.service.connection import Connection
+from azbatch_core.service.connect import credentials, error_mapping, keyvault
+from azbatch_core.service.connect.connection import Connection
 from azbatch_core.specs import AccountSpec, Secret
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def test_a_refusal_by_entra_is_an_authentication_error() -> None:
 def test_a_connection_that_fails_is_told_in_words(cause: OSError, words: str, *, retryable: bool) -> None:
     from azure.core.exceptions import ServiceRequestError  # noqa: PLC0415 - with its use
 
-    error = failures.from_sdk(ServiceRequestError(cause, error=cause), "https://batch.example")
+    error = error_mapping.from_sdk(ServiceRequestError(cause, error=cause), "https://batch.example")
     assert isinstance(error, ServiceUnavailable)
     assert words in error.message
     assert error.retryable is retryable
@@ -167,10 +167,10 @@ def test_a_name_that_does_not_resolve_and_a_bad_certificate_have_their_own_words
     from azure.core.exceptions import ServiceRequestError  # noqa: PLC0415 - same
 
     unknown = socket.gaierror(-2, "Name or service not known")
-    error = failures.from_sdk(ServiceRequestError(unknown, error=unknown), "https://batch.example")
+    error = error_mapping.from_sdk(ServiceRequestError(unknown, error=unknown), "https://batch.example")
     assert error.message == "no answer from batch.example: the host name is not known"
     untrusted = ssl.SSLCertVerificationError(1, "self-signed certificate")
     untrusted.verify_message = "self-signed certificate"
-    error = failures.from_sdk(ServiceRequestError(untrusted, error=untrusted), "https://batch.example")
+    error = error_mapping.from_sdk(ServiceRequestError(untrusted, error=untrusted), "https://batch.example")
     assert "is not trusted: self-signed certificate" in error.message
     assert not error.retryable

@@ -13,9 +13,9 @@ import pytest
 
 from azbatch_core.errors import AuthenticationError, Conflict, InvalidRequest, NotFound
 from azbatch_core.local import LocalBatch
-from azbatch_core.service import sdk
-from azbatch_core.service.accounts import list_accounts, load_account
-from azbatch_core.service.connection import Connection
+from azbatch_core.service.accounts.profiles import list_accounts, load_account
+from azbatch_core.service.connect import sdk
+from azbatch_core.service.connect.connection import Connection
 from azbatch_core.specs import AccountSpec, Secret
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import pytest
 from azure.batch import BatchClient, models
 
 import azbatch_core
-from azbatch_core.service import failures, sdk
-from azbatch_core.service.connection import check_sdk_version
+from azbatch_core.service.connect import error_mapping, sdk
+from azbatch_core.service.connect.connection import check_sdk_version
 
 METHODS: dict[str, set[str]] = {
     "create_pool": {"pool"},
@@ -130,7 +130,7 @@ def test_a_credential_that_finds_nothing_is_one_line_and_says_what_to_do() -> No
     from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - with its use
 
     text = "DefaultAzureCredential failed to retrieve a token.\nAttempted credentials:\n\tCli: not logged in"
-    error = failures.from_sdk(ClientAuthenticationError(text))
+    error = error_mapping.from_sdk(ClientAuthenticationError(text))
     assert type(error).__name__ == "AuthenticationError"
     assert "\n" not in str(error)
     assert "az login" in str(error)
@@ -138,7 +138,7 @@ def test_a_credential_that_finds_nothing_is_one_line_and_says_what_to_do() -> No
 
 def test_a_shared_key_imports_no_azure_identity() -> None:
     code = (
-        "import sys; from azbatch_core.service.connection import Connection;"
+        "import sys; from azbatch_core.service.connect.connection import Connection;"
         "from azbatch_core.specs import AccountSpec;"
         "c = Connection(AccountSpec(name='a', endpoint='https://a.b.batch.azure.com', account_key='a2V5'));"
         "c.client; c.close(); sys.exit('azure.identity' in sys.modules or 'msal' in sys.modules)"

@@ -9,10 +9,10 @@ import pytest
 from azure.core.credentials import AccessToken, AzureNamedKeyCredential
 
 from azbatch_core import AccountSpec, AzureBatch, ConfigurationError, JobSpec, TaskSpec
-from azbatch_core.service import copies
-from azbatch_core.service.retry import RetrySettings
-from azbatch_core.service.storage import StorageResolver
-from azbatch_core.service.submit import Submitter
+from azbatch_core.service.connect.retry import RetrySettings
+from azbatch_core.service.connect.storage import StorageResolver
+from azbatch_core.service.output import uploaded_logs
+from azbatch_core.service.submit.submitter import Submitter
 
 if TYPE_CHECKING:
     from azbatch_core.local import LocalBatch
@@ -109,5 +109,5 @@ def test_storage_and_key_vault_are_opened_with_it_too(monkeypatch: pytest.Monkey
             return "https://mystore.blob.core.windows.net/logs?sig=x"
 
         monkeypatch.setattr(StorageResolver, "__call__", sign)
-        copies._open(batch._connection, "logs", "a/stdout.txt").close()
+        uploaded_logs._open(batch._connection, "logs", "a/stdout.txt").close()
         assert given == [own]

@@ -19,7 +19,7 @@ from azbatch_core import (
     WaitTimeout,
     shell,
 )
-from azbatch_core.service import sdk
+from azbatch_core.service.connect import sdk
 
 Make = Callable[..., JobSpec]
 WITHIN = 60.0

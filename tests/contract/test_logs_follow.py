@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from azbatch_core import AzureBatch, Conflict, JobSpec, JobState, LogChunk, NotFound, shell
-from azbatch_core.service import sdk
+from azbatch_core.service.connect import sdk
 
 Make = Callable[..., JobSpec]
 WITHIN = 60.0

@@ -24,7 +24,9 @@ from azbatch_core import (
     WaitTimeout,
     shell,
 )
-from azbatch_core.service import blame, calls, ground, sdk, status
+from azbatch_core.service.connect import sdk
+from azbatch_core.service.documents import requests
+from azbatch_core.service.watch import pool_health, status, task_failures
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +67,7 @@ def small_pool(client: AzureBatch, job_name: str) -> Iterator[Callable[..., str]
             "targetDedicatedNodes": 1,
             **fields,
         }
-        calls.send(client._connection, "POST", "pools", body=body)
+        requests.send(client._connection, "POST", "pools", body=body)
         made.append(pool_id)
         return pool_id
 
@@ -102,13 +104,13 @@ def test_every_side_of_an_error_has_a_category(side: models.BatchErrorSourceCate
     failure = {"code": "Novelty", "category": side.value}
     task = {"executionInfo": {"result": "failure", "failureInfo": failure}}
     expected = {"usererror": Category.USER, "servererror": Category.SERVICE}
-    assert blame.categorise(task) is expected[side.value]
+    assert task_failures.categorise(task) is expected[side.value]
 
 
 def test_every_node_state_that_is_named_exists() -> None:
     known = {state.value for state in models.BatchNodeState}
-    assert known >= ground.DEAD
-    assert known >= ground.READY
+    assert known >= pool_health.DEAD
+    assert known >= pool_health.READY
 
 
 def test_exit_codes_come_through(client: AzureBatch, make_job: Make) -> None:
@@ -254,7 +256,7 @@ def test_a_disabled_job_is_waited_for_and_says_so(
     client: AzureBatch, make_job: Make, small_pool: Callable[..., str]
 ) -> None:
     job = client.submit(make_job(["true"], job={"pool": small_pool(targetDedicatedNodes=0)})).job
-    calls.send(client._connection, "POST", "jobs", job.id, "disable", body={"disableTasks": "requeue"})
+    requests.send(client._connection, "POST", "jobs", job.id, "disable", body={"disableTasks": "requeue"})
     with pytest.raises(WaitTimeout):
         job.wait(0.8)
     assert job.status().reason == "the job is disabled"

@@ -16,10 +16,10 @@ from azure.storage.blob import ContainerClient
 from azbatch_core.errors import AzBatchError, ConfigurationError, NotFound
 from azbatch_core.local import LocalBatch
 from azbatch_core.plan.secrets import StorageRef, reveal
-from azbatch_core.service.connection import Clock
-from azbatch_core.service.keyvault import KeyVaultResolver
-from azbatch_core.service.retry import RetrySettings
-from azbatch_core.service.storage import StorageResolver, signature_lifetime
+from azbatch_core.service.connect.connection import Clock
+from azbatch_core.service.connect.keyvault import KeyVaultResolver
+from azbatch_core.service.connect.retry import RetrySettings
+from azbatch_core.service.connect.storage import StorageResolver, signature_lifetime
 from azbatch_core.specs import AccountSpec, JobSpec, Secret, StorageSpec
 
 if TYPE_CHECKING:

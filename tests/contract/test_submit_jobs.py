@@ -23,18 +23,19 @@ from azbatch_core import (
     TaskSpec,
     shell,
 )
-from azbatch_core.service import calls, sdk
+from azbatch_core.service.connect import sdk
+from azbatch_core.service.documents import requests
 
 Make = Callable[..., JobSpec]
 WITHIN = 60.0
 
 
 def raw_job(client: AzureBatch, job_id: str) -> dict[str, Any]:
-    return calls.send(client._connection, "GET", "jobs", job_id)
+    return requests.send(client._connection, "GET", "jobs", job_id)
 
 
 def raw_tasks(client: AzureBatch, job_id: str) -> dict[str, str]:
-    found = calls.listing(client._connection, "jobs", job_id, "tasks")
+    found = requests.listing(client._connection, "jobs", job_id, "tasks")
     return {task["id"]: task["commandLine"] for task in found}
 
 
@@ -251,7 +252,7 @@ def test_a_managed_pool_only_grows(client: AzureBatch, make_job: Make) -> None:
         pool = {"kind": "managed", "name": "grows", "nodes": nodes}
         job = client.submit(make_job(["true"], job={"pool": pool})).job
         pool_id = job.wait(WITHIN).pool_id
-        return calls.send(client._connection, "GET", "pools", str(pool_id))
+        return requests.send(client._connection, "GET", "pools", str(pool_id))
 
     assert submit(1)["targetDedicatedNodes"] == 1
     grown = submit(3)
@@ -274,7 +275,7 @@ def test_the_list_of_jobs_is_mine_by_default(client: AzureBatch, make_job: Make,
     mine = client.submit(make_job(["true"])).job
     mine.wait(WITHIN)
     pool = {"poolInfo": {"poolId": str(mine.status().pool_id)}}
-    calls.send(client._connection, "POST", "jobs", body={"id": f"foreign-{job_name}", **pool})
+    requests.send(client._connection, "POST", "jobs", body={"id": f"foreign-{job_name}", **pool})
     listed = {job.job_id: job for job in client.jobs()}
     assert listed[mine.id].state is JobState.SUCCEEDED
     assert (listed[mine.id].succeeded, listed[mine.id].failed) == (1, 0)

@@ -32,7 +32,8 @@ from azbatch_core import (
 )
 from azbatch_core.local import LocalBatch
 from azbatch_core.local.settings import Settings
-from azbatch_core.service import calls, sdk
+from azbatch_core.service.connect import sdk
+from azbatch_core.service.documents import requests
 
 Make = Callable[..., JobSpec]
 WITHIN = 60.0
@@ -40,11 +41,11 @@ LOST = "env:A_VARIABLE_THAT_NOBODY_SET"
 
 
 def raw_job(client: AzureBatch, job_id: str) -> dict[str, Any]:
-    return calls.send(client._connection, "GET", "jobs", job_id)
+    return requests.send(client._connection, "GET", "jobs", job_id)
 
 
 def task_ids(client: AzureBatch, job_id: str) -> list[str]:
-    return sorted(task["id"] for task in calls.listing(client._connection, "jobs", job_id, "tasks"))
+    return sorted(task["id"] for task in requests.listing(client._connection, "jobs", job_id, "tasks"))
 
 
 @pytest.fixture
@@ -198,7 +199,7 @@ def test_a_job_whose_submitter_was_killed_does_not_live_for_ever(
     assert (job["onAllTasksComplete"], job["constraints"]["maxWallClockTime"]) == ("noaction", "P7D")
     # The days pass in a second.
     soon = {"constraints": {"maxWallClockTime": "PT1S"}}
-    calls.send(client._connection, "PATCH", "jobs", job_name, body=soon)
+    requests.send(client._connection, "PATCH", "jobs", job_name, body=soon)
     deadline = time.monotonic() + WITHIN
     while (job := raw_job(client, job_name))["state"] != "completed":
         assert time.monotonic() < deadline
@@ -238,7 +239,7 @@ def test_two_who_want_the_same_id_do_not_mix_their_tasks(
         found = set(pool.map(submit, ["true", "/bin/true"]))
     assert "JobExists" in found
     (winner,) = found - {"JobExists"}
-    stored = calls.listing(client._connection, "jobs", job_name, "tasks")
+    stored = requests.listing(client._connection, "jobs", job_name, "tasks")
     assert [task["commandLine"] for task in stored] == [winner, winner]
 
 

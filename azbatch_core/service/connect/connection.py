@@ -1,0 +1,296 @@
+"""One account, one connection: who we are, how requests are sent, and what comes back when they fail.
+
+Everything that talks to the Batch service does so through `Connection.call`, `Connection.pages` or
+`Connection.documents`: they retry what is worth retrying, and raise only errors of `azbatch_core.errors`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+import threading
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from urllib.parse import urlsplit
+
+from azbatch_core.errors import ConfigurationError
+from azbatch_core.service.connect import credentials, error_mapping, retry
+from azbatch_core.service.connect.retry import RetrySettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import TracebackType
+
+    from azure.batch import BatchClient
+    from typing_extensions import Self
+
+    from azbatch_core.specs import AccountSpec
+
+__all__ = ["Clock", "Connection", "check_sdk_version", "is_loopback"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_SDK_NEEDED = (15, 1)
+_SDK_TOO_NEW = 16
+_CONNECTIONS = 64
+
+
+class Clock:
+    """Time, and waiting for it. Tests and simulations put another in its place."""
+
+    def now(self) -> datetime:
+        """The time of day, in UTC, aware."""
+        return datetime.now(timezone.utc)
+
+    def monotonic(self) -> float:
+        """Seconds that never go back, for measuring."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        time.sleep(seconds)
+
+
+def is_loopback(endpoint: str) -> bool:
+    """Whether a URL leads to this machine."""
+    host = urlsplit(endpoint).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def check_sdk_version(found: str) -> None:
+    """Refuse an azure-batch that has other names for the same things.
+
+    Raises:
+        ConfigurationError: `found` is older than 15.1 or not of the line 15.
+    """
+    numbers = tuple(int(part) for part in found.split(".")[:2] if part.isdigit())
+    # 15.1.0b1 and its like renamed things until the last day.
+    beta = any(letter in found for letter in "abr")
+    if numbers < _SDK_NEEDED or numbers[0] >= _SDK_TOO_NEW or beta:
+        raise ConfigurationError(
+            f"azure-batch {found} is installed, but azbatch needs 15.1 or a later 15",
+            hint="pip install 'azure-batch>=15.1,<16'",
+        )
+
+
+class Connection:
+    """The way to one Batch account.
+
+    May be shared by threads: every method can be called from several at once, and up to 64 requests are under
+    way together. Nothing is sent, and azure.* is not imported, before the first call.
+
+    Args:
+        account: Where, and as whom.
+        credential: Used in place of the account's own: a token credential (an object with ``get_token``), or
+        an
+            ``AzureNamedKeyCredential``.
+        retry: The bounds of retrying.
+        clock: Time and waiting.
+
+    Raises:
+        ConfigurationError: The endpoint is missing, the credential is of no use, or a token would travel over
+        http.
+
+    Attributes:
+        account: As given.
+        credential: As given: the caller's own, or None.
+        clock: As given.
+    """
+
+    def __init__(
+        self,
+        account: AccountSpec,
+        *,
+        credential: object | None = None,
+        retry: RetrySettings | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.account = account
+        self.clock = clock or Clock()
+        self.credential = credential
+        self._retry = retry or RetrySettings()
+        self._lock = threading.Lock()
+        self._client: BatchClient | None = None
+        self._closed = False
+        self._answered = False
+        self._endpoint = credentials.check(account, credential)
+
+    def __repr__(self) -> str:
+        return f"Connection({self.account.name!r}, {self._endpoint!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def endpoint(self) -> str:
+        """URL of the account, with a scheme and without a slash at the end."""
+        return self._endpoint
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the service runs on this machine."""
+        return is_loopback(self._endpoint)
+
+    @property
+    def key_auth(self) -> bool:
+        """Whether requests are signed with a key (and so cannot make pools in a virtual network)."""
+        return credentials.is_key(self.account, self.credential)
+
+    @property
+    def client(self) -> BatchClient:
+        """The SDK's client, made on first use.
+
+        Its methods send a request once and raise the SDK's errors; wrap them in `call`.
+
+        Raises:
+            ConfigurationError: azure-batch is missing or too old, or a secret cannot be had.
+        """
+        with self._lock:
+            if self._closed:
+                raise ConfigurationError(f"the connection to {self.account.name!r} has been closed")
+            if self._client is None:
+                self._client = self._build()
+            return self._client
+
+    def _build(self) -> BatchClient:
+        try:
+            import azure.batch  # noqa: PLC0415 - a quarter of a second that --help must not pay
+        except ImportError as exc:
+            raise ConfigurationError(
+                "azure-batch is not installed", hint="pip install 'azure-batch>=15.1,<16'"
+            ) from exc
+        check_sdk_version(azure.batch.__version__)
+        from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+
+        return sdk.build_client(
+            self._endpoint,
+            credentials.build(self.account, self.credential),
+            scope=credentials.scope(self.account),
+            # The package is loaded; asking the installed metadata instead would take a tenth of a second.
+            user_agent=f"azbatch/{sys.modules['azbatch_core'].__version__}",
+            connections=_CONNECTIONS,
+            loopback=self.is_local,
+        )
+
+    def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function that sends one request, again and again while a retry can help.
+
+        Args:
+            function: A method of `client`, or any function that sends a request through it. It must be fit to
+            be
+                called twice: after a lost reply the first call may have taken effect.
+            args: Its arguments.
+            kwargs: Its keyword arguments.
+
+        Returns:
+            What the function returns.
+
+        Raises:
+            AzBatchError: Whatever went wrong, after all retries; the SDK's own exception is its cause.
+        """
+
+        def attempt() -> T:
+            try:
+                result = function(*args, **kwargs)
+            except Exception as exc:
+                if not _is_failure(exc):
+                    raise
+                self._answered = self._answered or error_mapping.reply_of(exc) is not None
+                raise error_mapping.from_sdk(exc, self._endpoint) from exc
+            self._answered = True
+            return result
+
+        return retry.run(
+            attempt,
+            self._retry,
+            retry_after=_retry_after,
+            answered=lambda: self._answered,
+            name=_describe(function, args),
+            sleep=self.clock.sleep,
+            clock=self.clock.monotonic,
+        )
+
+    def pages(self, function: Callable[P, Iterable[T]], *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        """The items of a list method of the SDK; each page is retried by itself.
+
+        A list of many items is read several times faster as plain documents, with `documents`.
+        """
+        pager: Any = function(*args, **kwargs)
+        pages = pager.by_page()
+        while (page := self.call(next, pages, None)) is not None:
+            yield from page
+
+    def documents(
+        self,
+        where: str,
+        *,
+        odata_filter: str | None = None,
+        select: Iterable[str] | None = None,
+        expand: str | None = None,
+        page_size: int | None = None,
+        recursive: bool = False,
+    ) -> Iterator[dict[str, Any]]:
+        """The items of a list as plain REST documents; each page is retried by itself.
+
+        Args:
+            where: A path made by `sdk.path`, such as ``/jobs/my-job/tasks``.
+            odata_filter: The ``$filter``.
+            select: Names of the properties to return; all of them if None.
+            expand: The ``$expand``.
+            page_size: Items in a page; the service's own choice if None.
+            recursive: List files of sub-directories also (lists of files only).
+        """
+        from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+
+        client = self.client
+        items, following = self.call(
+            sdk.list_page,
+            client,
+            where,
+            odata_filter=odata_filter,
+            select=tuple(select) if select is not None else None,
+            expand=expand,
+            page_size=page_size,
+            recursive=recursive,
+        )
+        yield from items
+        while following:
+            items, following = self.call(sdk.list_page, client, following)
+            yield from items
+
+    def close(self) -> None:
+        """Close what is open. The connection cannot be used afterwards; closing twice is fine."""
+        with self._lock:
+            client, self._client, self._closed = self._client, None, True
+        if client is not None:
+            client.close()
+
+
+def _describe(function: Callable[..., object], args: tuple[object, ...]) -> str:
+    """What a log may say of a call: the function and the path; other arguments may be secret."""
+    name = getattr(function, "__name__", "request")
+    return " ".join([name, *(arg for arg in args if isinstance(arg, str) and arg.startswith("/"))])
+
+
+def _is_failure(exc: Exception) -> bool:
+    """Whether an exception tells of the service or the way to it; anything else is a fault in a program."""
+    if isinstance(exc, (ConnectionError, TimeoutError)):
+        return True
+    from azure.core.exceptions import AzureError  # noqa: PLC0415 - when it is raised, it is imported
+
+    return isinstance(exc, AzureError)
+
+
+def _retry_after(error: BaseException) -> float | None:
+    reply = error_mapping.reply_of(error)
+    return reply.retry_after if reply else None

@@ -1,0 +1,233 @@
+"""Turn the containers that a plan names into URLs for nodes: made if need be, signed for long enough.
+
+A plan says ``StorageRef("results", permission="w")``; `StorageResolver` answers with
+``https://…/results?<signature>``. Where the reference carries an identity no signature is made: the node
+opens the container as that identity.
+
+Storage need not be reachable from here. With an account key a signature is made offline, so a container
+behind a firewall that lets only the nodes in works as long as it exists.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from azbatch_core.errors import AuthenticationError, AzBatchError, ConfigurationError, ServiceUnavailable
+from azbatch_core.service.connect import credentials, error_mapping, keyvault
+from azbatch_core.service.connect import retry as retries
+from azbatch_core.service.connect.connection import Clock
+from azbatch_core.service.connect.retry import RetrySettings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from azbatch_core.plan.secrets import StorageRef
+    from azbatch_core.specs import AccountSpec, JobSpec, StorageSpec
+
+__all__ = ["StorageResolver", "container_url", "signature_lifetime"]
+
+LOG = logging.getLogger("azbatch")
+
+# "A task's maximum lifetime from addition to completion is 180 days" (Batch task documentation).
+_LONGEST_TASK = timedelta(days=180)
+# Clocks differ, and an upload begins when the task's process has ended.
+_MARGIN = timedelta(days=1)
+# "The key is valid for at most seven days" (Get User Delegation Key).
+_LONGEST_DELEGATION = timedelta(days=7)
+_CLOCKS_DIFFER = timedelta(minutes=15)
+_LIST_PERMISSIONS = "rl"
+
+
+def signature_lifetime(job: JobSpec) -> timedelta:
+    """How long a signature in a job must last: until the last task can have uploaded its last file.
+
+    The job's wall time counts from the job's creation and ends its tasks, waiting ones too, so nothing
+    happens later than that; without a wall time a task may live 180 days. One day is added.
+    """
+    return min(job.wall_time or _LONGEST_TASK, _LONGEST_TASK) + _MARGIN
+
+
+def container_url(storage: StorageSpec, container: str) -> str:
+    """The URL of a container. The endpoint may carry the account in its path, as storage emulators do."""
+    return f"{storage.blob_endpoint.rstrip('/')}/{container}"
+
+
+class StorageResolver:
+    """Callable: takes a `StorageRef`, returns the container's URL. The same reference gives the same URL.
+
+    May be shared by threads. Pass one to `azbatch_core.plan.secrets.reveal` when a job is submitted.
+
+    Args:
+        account: The account whose storage it is.
+        lifetime: How long signatures last, from now.
+        credential: A caller's token credential, used in place of the account's own.
+        clock: Time and waiting.
+        retry: The bounds of retrying.
+        transport: An azure-core transport in place of the usual one.
+
+    Attributes:
+        warnings: What the caller should tell the user; grows as references are resolved.
+    """
+
+    def __init__(
+        self,
+        account: AccountSpec,
+        *,
+        lifetime: timedelta,
+        credential: object | None = None,
+        clock: Clock | None = None,
+        retry: RetrySettings | None = None,
+        transport: Any = None,
+    ) -> None:
+        self._account = account
+        self._lifetime = lifetime
+        self._credential = credential
+        self._clock = clock or Clock()
+        self._retry = retry or RetrySettings(attempts=4, total_time=30.0)
+        self._transport = transport
+        self._lock = threading.Lock()
+        self._urls: dict[StorageRef, str] = {}
+        self._made: set[str] = set()
+        self._delegation: Any = None
+        self._secrets = keyvault.resolver(account, credential)
+        # One moment for all signatures: one that is made later must not outlive the key it was made with.
+        self._begin = self._clock.now()
+        self.warnings: list[str] = []
+
+    def __call__(self, reference: StorageRef) -> str:
+        """The URL of a container, which exists on return unless this machine cannot tell.
+
+        Raises:
+            ConfigurationError: The account has no storage, or its key is not base64.
+            AuthenticationError: The credential can neither sign nor ask the storage to.
+        """
+        with self._lock:
+            if reference not in self._urls:
+                self._urls[reference] = self._resolve(reference)
+            return self._urls[reference]
+
+    @property
+    def _storage(self) -> StorageSpec:
+        storage = self._account.storage
+        if storage is None:
+            raise ConfigurationError(
+                f"the account {self._account.name!r} has no storage, which a container by name needs",
+                hint="add storage (blob_endpoint, account_name) to the profile, or give a container_url",
+            )
+        return storage
+
+    def _resolve(self, reference: StorageRef) -> str:
+        url = container_url(self._storage, reference.container)
+        if "w" in reference.permission:
+            self._make(reference.container)
+        if reference.identity is not None:
+            return url
+        return f"{url}?{self._sign(reference)}"
+
+    def _make(self, container: str) -> None:
+        """Create a container. That this machine may not, or cannot, says nothing about the nodes."""
+        if container in self._made:
+            return
+        try:
+            self._send(lambda client: client.create_container(container))
+        except AzBatchError as error:
+            if error.code == "ContainerAlreadyExists":
+                pass
+            elif isinstance(error, (AuthenticationError, ServiceUnavailable)):
+                self._warn(
+                    f"cannot create the container {container!r} from here ({error.code or error.message});"
+                    " going on, as it may exist already"
+                )
+            else:
+                raise
+        self._made.add(container)
+
+    def _sign(self, reference: StorageRef) -> str:
+        from azure.storage.blob import ContainerSasPermissions, generate_container_sas  # noqa: PLC0415 - azure.* late
+
+        storage = self._storage
+        reading = any(letter in reference.permission for letter in _LIST_PERMISSIONS)
+        writing = "w" in reference.permission
+        lifetime, secret = self._signing_key()
+        signed: str = generate_container_sas(
+            storage.account_name,
+            reference.container,
+            permission=ContainerSasPermissions(
+                read=reading, list=reading, write=writing, create=writing, add=writing
+            ),
+            # No start time: one that is "now" here has not come yet where a clock is a little behind.
+            expiry=self._begin + lifetime,
+            protocol="https" if storage.blob_endpoint.startswith("https://") else None,
+            **secret,
+        )
+        return signed
+
+    def _signing_key(self) -> tuple[timedelta, dict[str, Any]]:
+        """What to sign with: the storage's key, or a key that it lends to a token (at most seven days)."""
+        key = self._account_key()
+        if key is not None:
+            return self._lifetime, {"account_key": key}
+        lifetime = min(self._lifetime, _LONGEST_DELEGATION)
+        if lifetime < self._lifetime:
+            self._warn(
+                f"without an account key, signatures for storage last {lifetime.days} days, the job may last"
+                f" {self._lifetime.days}: later uploads would fail; use an identity or a shorter wall time"
+            )
+        if self._delegation is None:
+            begin, end = self._begin - _CLOCKS_DIFFER, self._begin + lifetime
+            self._delegation = self._send(lambda client: client.get_user_delegation_key(begin, end))
+        return lifetime, {"user_delegation_key": self._delegation}
+
+    def _account_key(self) -> str | None:
+        storage = self._storage
+        if storage.account_key is None:
+            return None
+        key = storage.account_key.reveal(self._secrets).strip()
+        credentials.decode_key(key, f"the key of the storage account {storage.account_name!r}")
+        return key
+
+    def _build(self) -> Any:
+        from azure.storage.blob import BlobServiceClient  # noqa: PLC0415 - a quarter of a second
+
+        storage = self._storage
+        key = self._account_key()
+        credential: Any
+        if key is not None:
+            credential = {"account_name": storage.account_name, "account_key": key}
+        elif self._credential is not None and not hasattr(self._credential, "named_key"):
+            credential = self._credential
+        elif credentials.is_key(self._account):
+            credential = credentials.build_default(self._account)
+        else:
+            credential = credentials.build_token(self._account)
+        if key is None and not storage.blob_endpoint.startswith("https://"):
+            raise ConfigurationError(
+                f"the storage account {storage.account_name!r} has an http endpoint,"
+                " and a token must not travel unencrypted",
+                hint="use the https endpoint, or give the storage's account_key",
+            )
+        settings = {} if self._transport is None else {"transport": self._transport}
+        return BlobServiceClient(storage.blob_endpoint, credential=credential, retry_total=0, **settings)
+
+    def _send(self, function: Callable[[Any], Any]) -> Any:
+        """Send one request to the storage. There are few: no connection is kept for more."""
+        from azure.core.exceptions import AzureError  # noqa: PLC0415 - azure.* is imported late
+
+        def attempt() -> Any:
+            try:
+                with self._build() as client:
+                    return function(client)
+            except AzureError as exc:
+                raise error_mapping.from_sdk(exc, self._storage.blob_endpoint) from exc
+
+        return retries.run(
+            attempt, self._retry, name="storage", sleep=self._clock.sleep, clock=self._clock.monotonic
+        )
+
+    def _warn(self, text: str) -> None:
+        if text not in self.warnings:
+            self.warnings.append(text)
+            LOG.warning("%s", text)

@@ -1,0 +1,1 @@
+"""The service's JSON documents and files, sent and read through a connection."""

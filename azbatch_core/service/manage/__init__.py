@@ -1,0 +1,1 @@
+"""Pools and jobs of an account: listed, made, cancelled, deleted."""

@@ -1,0 +1,174 @@
+"""Pools: make sure that a managed one is there and large enough, and describe the pools and nodes that are.
+
+A managed pool may serve several jobs and several submitters at once: it is only ever grown here, never
+shrunk.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from azbatch_core.errors import Conflict, NotFound, WaitTimeout
+from azbatch_core.service.documents import requests
+from azbatch_core.service.documents.wire import metadata_of, moment
+from azbatch_core.service.manage import lifecycle
+from azbatch_core.service.states import NodeSummary, PoolSummary
+from azbatch_core.service.watch import pool_health, task_failures
+from azbatch_core.service.watch.watcher import Intervals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from azbatch_core.plan import PlannedPool
+    from azbatch_core.service.connect.connection import Connection
+
+LOG = logging.getLogger("azbatch")
+
+_OURS = "azbatch:"
+_STEADY_WITHIN = 120.0
+_DELETED_WITHIN = 900.0
+_BUSY = frozenset({"PoolBeingResized", "OperationInvalidForCurrentState", "PoolBeingCreated"})
+
+
+def ensure(connection: Connection, planned: PlannedPool, reveal: Callable[[Any], Any]) -> None:
+    """Make the managed pool of a plan be there, with at least the planned numbers of nodes asked for.
+
+    A pool that another submitter makes at the same moment is fine, as is one whose creation got no reply.
+
+    Args:
+        connection: The account.
+        planned: What is wanted.
+        reveal: Puts the secrets into a body.
+
+    Raises:
+        QuotaExceeded: The account has no pool left.
+        WaitTimeout: A pool of that id was being deleted, for longer than the bound.
+    """
+    if planned.action != "ensure" or planned.id is None:
+        return
+    pool = _get(connection, planned.id)
+    if pool is not None and str(pool.get("state", "")).lower() == "deleting":
+        lifecycle.delete_pool(connection, planned.id, wait=True, timeout=_DELETED_WITHIN)
+        pool = None
+    if pool is None:
+        try:
+            requests.send(connection, "POST", "pools", body=reveal(planned.body))
+        except Conflict as error:
+            if error.code != "PoolExists":
+                raise
+            pool = _get(connection, planned.id)
+    if pool is not None:
+        _grow(connection, planned.id, pool, (planned.nodes, planned.spot_nodes))
+
+
+def _get(connection: Connection, pool_id: str) -> dict[str, Any] | None:
+    try:
+        document: dict[str, Any] = requests.send(
+            connection, "GET", "pools", pool_id, query={"$select": ",".join(pool_health.POOL_SELECT)}
+        )
+    except NotFound:
+        return None
+    return document
+
+
+def growth(pool: Mapping[str, Any], wanted: tuple[int, int]) -> tuple[int, int] | None:
+    """The targets (dedicated, spot) to resize a pool to; None when it is fine as it is.
+
+    A pool that came to rest below its targets asks the service again: it does not try by itself.
+    """
+    if pool.get("enableAutoScale"):
+        return None
+    targets = (int(pool.get("targetDedicatedNodes") or 0), int(pool.get("targetLowPriorityNodes") or 0))
+    here = (int(pool.get("currentDedicatedNodes") or 0), int(pool.get("currentLowPriorityNodes") or 0))
+    larger = (max(targets[0], wanted[0]), max(targets[1], wanted[1]))
+    steady = str(pool.get("allocationState", "")).lower() == "steady"
+    short = steady and bool(pool.get("resizeErrors")) and (here[0] < targets[0] or here[1] < targets[1])
+    return larger if larger != targets or short else None
+
+
+def _grow(connection: Connection, pool_id: str, pool: Mapping[str, Any], wanted: tuple[int, int]) -> None:
+    from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+
+    targets = growth(pool, wanted)
+    if targets is None:
+        return
+    body = {"targetDedicatedNodes": targets[0], "targetLowPriorityNodes": targets[1]}
+    try:
+        _when_steady(
+            connection,
+            lambda: connection.call(sdk.resize_pool, connection.client, pool_id, body),
+        )
+    except (Conflict, WaitTimeout) as error:
+        # The job can run on what is there; a resize that somebody else began is theirs to end.
+        LOG.warning("pool %s was not resized to %d + %d nodes: %s", pool_id, *targets, error.message)
+
+
+def _when_steady(connection: Connection, act: Callable[[], object]) -> None:
+    """Do it, again while the pool is busy with another resize, up to a bound."""
+    clock = connection.clock
+    deadline = clock.monotonic() + _STEADY_WITHIN
+    pace = Intervals.of(connection)
+    interval = pace.first
+    while True:
+        try:
+            act()
+        except Conflict as error:
+            if error.code not in _BUSY or clock.monotonic() >= deadline:
+                raise
+        else:
+            return
+        clock.sleep(interval)
+        interval = min(pace.longest, interval * pace.factor)
+
+
+def summaries(connection: Connection) -> Iterator[PoolSummary]:
+    """Every pool of the account."""
+    for pool in requests.listing(connection, "pools", select=pool_health.POOL_SELECT):
+        yield PoolSummary(
+            id=str(pool.get("id")),
+            state=str(pool.get("state", "unknown")).lower(),
+            allocation_state=str(pool.get("allocationState", "unknown")).lower(),
+            vm_size=str(pool.get("vmSize", "")),
+            dedicated=int(pool.get("currentDedicatedNodes") or 0),
+            target_dedicated=int(pool.get("targetDedicatedNodes") or 0),
+            spot=int(pool.get("currentLowPriorityNodes") or 0),
+            target_spot=int(pool.get("targetLowPriorityNodes") or 0),
+            slots=int(pool.get("taskSlotsPerNode") or 1),
+            autoscale=bool(pool.get("enableAutoScale")),
+            errors=tuple(_errors(pool)),
+            managed=any(name.startswith(_OURS) for name in metadata_of(pool)),
+            created=moment(pool.get("creationTime")),
+        )
+
+
+def _errors(pool: Mapping[str, Any]) -> Iterator[str]:
+    yield from pool_health.resize_errors(pool)
+    error = (pool.get("autoScaleRun") or {}).get("error")
+    if error:
+        yield f"autoscale: {task_failures.describe(error)}"
+
+
+def nodes(connection: Connection, pool_id: str) -> Iterator[NodeSummary]:
+    """The nodes of a pool.
+
+    Raises:
+        NotFound: There is no such pool.
+    """
+    for node in requests.listing(connection, "pools", pool_id, "nodes", select=pool_health.NODE_SELECT):
+        yield NodeSummary(
+            id=str(node.get("id")),
+            pool_id=pool_id,
+            state=pool_health.state_of(node),
+            running_tasks=int(node.get("runningTasksCount") or 0),
+            is_dedicated=bool(node.get("isDedicated", True)),
+            ip=node.get("ipAddress"),
+            errors=tuple(_node_errors(node)),
+        )
+
+
+def _node_errors(node: Mapping[str, Any]) -> Iterator[str]:
+    if pool_health.state_of(node) == "starttaskfailed":
+        yield pool_health.node_trouble(node)
+    for error in node.get("errors") or ():
+        yield task_failures.describe(error)

@@ -1,0 +1,1 @@
+"""What tasks wrote: on their node, or as a copy in storage."""

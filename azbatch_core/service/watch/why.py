@@ -1,0 +1,212 @@
+"""Why a job's tasks wait, cannot run, or failed: what a person would look up in five places.
+
+`explain` is pure; `why` reads what it needs, including the ends of the error output of what failed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from azbatch_core.service.states import Category, Explanation, TaskState
+from azbatch_core.service.watch import pool_health, task_failures
+from azbatch_core.service.watch.status import end_reason, job_goes_on
+from azbatch_core.service.watch.watcher import watch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from azbatch_core.service.connect.connection import Connection
+    from azbatch_core.service.states import TaskStatus
+    from azbatch_core.service.watch.pool_health import Ground
+
+_FAILURES = 5
+_NODES = 3
+_LISTED = 3
+_TAIL_LINES = 8
+_HINTS = {
+    Category.IMAGE: "check the image's name, and that the pool can log in to its registry",
+    Category.STAGING: "check that the URL is right, has not expired, and carries the permissions needed",
+    Category.NODE: "the machine failed, not the command: submit again, or look at the pool's nodes",
+    Category.PREEMPTED: "spot nodes can be taken away: retry, or ask for dedicated nodes",
+    Category.WALLTIME: "give it a longer wall_time",
+    Category.OUT_OF_MEMORY: "ask for more memory in resources",
+    Category.QUOTA: "ask for a higher quota, or for less",
+    Category.SERVICE: "the service failed: submit again",
+}
+_COMING = frozenset({"creating", "starting", "waitingforstarttask", "rebooting", "reimaging", "upgradingos"})
+
+
+def why(connection: Connection, job_id: str) -> list[Explanation]:
+    """Explanations, the most telling first; empty when there is nothing to explain.
+
+    Raises:
+        NotFound: There is no such job.
+    """
+    snapshot = watch(connection, job_id).look(full=True)
+    job, tasks = snapshot.job, snapshot.tasks
+    waiting = any(task.state in {TaskState.QUEUED, TaskState.PREPARING} for task in tasks)
+    found: Ground | None = None
+    if waiting and job_goes_on(job):
+        found = pool_health.look(connection, job)
+
+    def task_tail(task: TaskStatus) -> str:
+        if task.started is None:
+            return ""
+        return pool_health.tail(connection, "jobs", job_id, "tasks", task.id, "files", "stderr.txt")
+
+    def start_tail(node: Mapping[str, Any]) -> str:
+        pool_id = found.pool_id if found else None
+        return pool_health.start_task_tail(connection, pool_id, str(node["id"])) if pool_id else ""
+
+    return list(explain(job, tasks, found, task_tail, start_tail))
+
+
+def explain(
+    job: Mapping[str, Any],
+    tasks: Sequence[TaskStatus],
+    found: Ground | None,
+    task_tail: Callable[[TaskStatus], str] = lambda _: "",
+    start_tail: Callable[[Mapping[str, Any]], str] = lambda _: "",
+) -> Iterator[Explanation]:
+    """The explanations, from what was read.
+
+    Args:
+        job: The job's document.
+        tasks: All of its tasks.
+        found: What they stand on; None where no task waits for a node.
+        task_tail: The end of a task's stderr.
+        start_tail: The end of the output of a node's start task.
+    """
+    yield from _of_job(job, tasks)
+    yield from _of_failures(tasks, task_tail)
+    yield from _of_dependencies(tasks)
+    if found is not None:
+        queued = [task for task in tasks if task.state in {TaskState.QUEUED, TaskState.PREPARING}]
+        yield from _of_ground(found, queued, start_tail)
+
+
+def _of_job(job: Mapping[str, Any], tasks: Sequence[TaskStatus]) -> Iterator[Explanation]:
+    subject = f"job {job.get('id')}"
+    state = str(job.get("state", "")).lower()
+    if state in {"disabling", "disabled"}:
+        yield Explanation(subject, f"the job is {state}: no task starts until it is enabled")
+    elif state == "deleting":
+        yield Explanation(subject, "the job is being deleted")
+    reason = end_reason(job)
+    if reason:
+        yield Explanation(subject, reason)
+    if not tasks and job_goes_on(job):
+        yield Explanation(subject, "the job has no tasks", "its submission is under way, or was interrupted")
+
+
+def _of_failures(
+    tasks: Sequence[TaskStatus], task_tail: Callable[[TaskStatus], str]
+) -> Iterator[Explanation]:
+    failed = [task for task in tasks if task.state is TaskState.FAILED]
+    for task in failed[:_FAILURES]:
+        text = f"failed ({task.category}): {task.message}"
+        lines = _last_lines(task_tail(task))
+        if lines:
+            text += f"\n{lines}"
+        yield Explanation(f"task {task.id}", text, _HINTS.get(task.category) if task.category else None)
+    if len(failed) > _FAILURES:
+        yield Explanation("tasks", f"{len(failed) - _FAILURES} more failed: {_ids(failed[_FAILURES:])}")
+
+
+def _of_dependencies(tasks: Sequence[TaskStatus]) -> Iterator[Explanation]:
+    blocked = [task for task in tasks if task.state is TaskState.BLOCKED]
+    for task in blocked[:_LISTED]:
+        yield Explanation(
+            f"task {task.id}",
+            str(task.message),
+            "submit it again, or set on_failure: satisfy on what it needs",
+        )
+    if len(blocked) > _LISTED:
+        yield Explanation("tasks", f"{len(blocked) - _LISTED} more never run: {_ids(blocked[_LISTED:])}")
+    known = {task.id.lower(): task for task in tasks}
+    for task in [task for task in tasks if task.state is TaskState.WAITING][:_LISTED]:
+        missing = [name for name in task.depends_on if name.lower() not in known]
+        if missing:
+            yield Explanation(f"task {task.id}", f"waits for tasks that are not in the job: {_some(missing)}")
+        else:
+            still = [name for name in task.depends_on if not known[name.lower()].state.final]
+            yield Explanation(f"task {task.id}", f"waits for {_some(still)}")
+
+
+def _of_ground(
+    found: Ground, queued: Sequence[TaskStatus], start_tail: Callable[[Mapping[str, Any]], str]
+) -> Iterator[Explanation]:
+    subject = f"pool {found.pool_id}" if found.pool_id else "pool"
+    verdict = pool_health.judge(found, queued)
+    if found.pool_id is None:
+        yield Explanation(subject, "the service is making the job's own pool")
+        return
+    if found.pool is None:
+        yield Explanation(subject, verdict or "the job's own pool is not there yet")
+        return
+    if verdict:
+        yield Explanation(subject, verdict, _verdict_hint(found))
+    large = [task for task in queued if task.slots > found.slots]
+    if large and not verdict:
+        text = f"{_ids(large)} need more task slots than a node has ({found.slots})"
+        yield Explanation(subject, text, "submit to a pool with more task slots per node")
+    yield from _of_pool(found, subject, queued, verdict=verdict)
+    yield from _of_nodes(found, start_tail)
+
+
+def _verdict_hint(found: Ground) -> str | None:
+    if not found.nodes:
+        return f"azbatch pools resize {found.pool_id}, or submit again" if not found.own_pool else None
+    return "fix the cause, then reboot or replace the nodes"
+
+
+def _of_pool(
+    found: Ground, subject: str, queued: Sequence[TaskStatus], *, verdict: str | None
+) -> Iterator[Explanation]:
+    if not found.steady:
+        yield Explanation(subject, f"the pool is being resized: {len(found.nodes)} of {found.targets} nodes")
+    if not verdict:
+        for error in pool_health.resize_errors(found.pool or {}):
+            yield Explanation(subject, f"its last resize ended with: {error}")
+    formula = ((found.pool or {}).get("autoScaleRun") or {}).get("error")
+    if formula:
+        yield Explanation(subject, f"its autoscale formula failed: {task_failures.describe(formula)}")
+    if not verdict and found.autoscales and not found.nodes:
+        yield Explanation(subject, "the pool has no nodes now, and a formula decides when it gets some")
+    states = [pool_health.state_of(node) for node in found.nodes]
+    coming = sum(state in _COMING for state in states)
+    if coming:
+        yield Explanation(subject, f"{coming} of its {len(states)} nodes are still starting")
+    elif states and all(state == "running" for state in states):
+        yield Explanation(subject, f"all {len(states)} nodes are busy; {len(queued)} tasks wait for a slot")
+
+
+def _of_nodes(found: Ground, start_tail: Callable[[Mapping[str, Any]], str]) -> Iterator[Explanation]:
+    trouble = [node for node in found.nodes if pool_health.state_of(node) not in pool_health.READY | _COMING]
+    for node in trouble[:_NODES]:
+        text = pool_health.node_trouble(node)
+        if pool_health.state_of(node) == "starttaskfailed":
+            command = ((found.pool or {}).get("startTask") or {}).get("commandLine")
+            text += f"; its command: {command}" if command else ""
+            lines = _last_lines(start_tail(node))
+            text += f"\n{lines}" if lines else ""
+        yield Explanation(f"node {node.get('id')}", text)
+    if len(trouble) > _NODES:
+        yield Explanation("nodes", f"{len(trouble) - _NODES} more are not usable")
+    for entry in [entry for entry in found.preparation if pool_health.preparation_failed(entry)][:_NODES]:
+        text = f"the job's preparation task failed: {pool_health.preparation_words(entry)}"
+        yield Explanation(f"node {entry.get('nodeId')}", text, "the node takes no task of this job")
+
+
+def _last_lines(text: str) -> str:
+    lines = text.rstrip().splitlines()[-_TAIL_LINES:]
+    return "\n".join(f"  {line}" for line in lines)
+
+
+def _ids(tasks: Sequence[TaskStatus]) -> str:
+    return _some([task.id for task in tasks])
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

@@ -1,0 +1,117 @@
+"""What `why` says, from what was read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from azbatch_core.service.manage.jobs import summary
+from azbatch_core.service.states import Category, JobState, TaskState, TaskStatus
+from azbatch_core.service.watch.pool_health import Ground
+from azbatch_core.service.watch.why import explain
+
+JOB = {"id": "j", "state": "active"}
+QUEUED = TaskStatus("q", TaskState.QUEUED)
+
+
+def told(
+    *tasks: TaskStatus, job: dict[str, Any] | None = None, found: Ground | None = None, **tails: Any
+) -> str:
+    return "\n".join(f"{said.subject}: {said.text}" for said in explain(job or JOB, tasks, found, **tails))
+
+
+def pool(**fields: Any) -> dict[str, Any]:
+    return {"id": "p", "state": "active", "allocationState": "steady", "targetDedicatedNodes": 2, **fields}
+
+
+def node(state: str, name: str = "n1", **fields: Any) -> dict[str, Any]:
+    return {"id": name, "state": state, **fields}
+
+
+def failed(name: str) -> TaskStatus:
+    return TaskStatus(name, TaskState.FAILED, category=Category.USER, message="exit code 3")
+
+
+def test_a_failure_is_quoted_and_many_are_summed_up() -> None:
+    text = told(*(failed(f"t{i}") for i in range(9)), task_tail=lambda task: f"boom in {task.id}\n")
+    assert "task t0: failed (user): exit code 3\n  boom in t0" in text
+    assert "tasks: 4 more failed: t5, t6, t7 and 1 more" in text
+
+
+def test_the_hint_follows_the_category() -> None:
+    task = TaskStatus("t", TaskState.FAILED, category=Category.OUT_OF_MEMORY, message="m")
+    (said,) = explain(JOB, [task], None)
+    assert said.hint == "ask for more memory in resources"
+
+
+def test_a_job_that_is_disabled_or_empty_says_so() -> None:
+    assert "no task starts until it is enabled" in told(QUEUED, job={"id": "j", "state": "disabled"})
+    assert "the job has no tasks" in told()
+
+
+def test_waiting_tasks_name_what_is_open_or_missing() -> None:
+    text = told(
+        TaskStatus("a", TaskState.RUNNING),
+        TaskStatus("done", TaskState.SUCCEEDED),
+        TaskStatus("b", TaskState.WAITING, depends_on=("A", "done")),
+        TaskStatus("c", TaskState.WAITING, depends_on=("ghost",)),
+    )
+    assert "task b: waits for A" in text
+    assert "task c: waits for tasks that are not in the job: ghost" in text
+
+
+def test_a_pool_on_its_way_is_told_with_its_numbers() -> None:
+    found = Ground("p", pool(allocationState="resizing"), [node("starting")])
+    text = told(QUEUED, found=found)
+    assert "the pool is being resized: 1 of 2 nodes" in text
+    assert "1 of its 1 nodes are still starting" in text
+
+
+def test_busy_nodes_are_told() -> None:
+    found = Ground("p", pool(), [node("running"), node("running", "n2")])
+    assert "all 2 nodes are busy; 1 tasks wait for a slot" in told(QUEUED, found=found)
+
+
+def test_a_failed_start_task_is_called_that_with_its_command_and_last_words() -> None:
+    broken = node("starttaskfailed", startTaskInfo={"exitCode": 5})
+    found = Ground("p", pool(startTask={"commandLine": "setup --all"}), [broken, node("idle", "n2")])
+    text = told(QUEUED, found=found, start_tail=lambda _: "no licence\n")
+    assert "node n1: the start task failed on node n1 (exit code 5); its command: setup --all" in text
+    assert "\n  no licence" in text
+
+
+def test_an_old_resize_error_and_a_broken_formula_are_mentioned() -> None:
+    error = {"code": "AllocationTimedout", "message": "timed out"}
+    run = {"error": {"code": "FormulaError", "message": "division by zero"}}
+    found = Ground("p", pool(enableAutoScale=True, resizeErrors=[error], autoScaleRun=run))
+    text = told(QUEUED, found=found)
+    assert "its last resize ended with: timed out [AllocationTimedout]" in text
+    assert "its autoscale formula failed: division by zero" in text
+    assert "a formula decides when it gets some" in text
+
+
+def test_one_task_too_large_for_the_nodes_is_named() -> None:
+    large = TaskStatus("large", TaskState.QUEUED, slots=8)
+    found = Ground("p", pool(taskSlotsPerNode=4), [node("idle")])
+    assert "large need more task slots than a node has (4)" in told(QUEUED, large, found=found)
+
+
+def test_a_pool_that_the_service_is_making() -> None:
+    assert "is making the job's own pool" in told(QUEUED, found=Ground(None, None, own_pool=True))
+
+
+def listed(state: str, reason: str | None = None, **counts: int) -> JobState:
+    job = {"id": "j", "state": state, "executionInfo": {"terminateReason": reason} if reason else {}}
+    return summary("a", job, counts).state
+
+
+def test_the_state_in_a_list_looks_at_the_counts() -> None:
+    assert listed("active", active=2) is JobState.PENDING
+    assert listed("active", active=2, succeeded=1) is JobState.RUNNING
+    assert listed("active", running=1) is JobState.RUNNING
+    assert listed("active", succeeded=2) is JobState.SUCCEEDED
+    assert listed("completed", "AllTasksComplete", succeeded=2) is JobState.SUCCEEDED
+    assert listed("completed", "AllTasksComplete", succeeded=2, failed=1) is JobState.FAILED
+    assert listed("completed", "UserTerminate", succeeded=2) is JobState.SUCCEEDED
+    assert listed("completed", "UserTerminate", active=1) is JobState.CANCELLED
+    assert listed("completed", "MaxWallClockTimeExpiry", active=1) is JobState.FAILED
+    assert listed("deleting") is JobState.DELETING
