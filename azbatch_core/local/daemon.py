@@ -102,10 +102,11 @@ def serve(
     """Be the service until a signal or idleness ends it.
 
     Raises:
-        DaemonError: another service holds the directory, or the port is taken.
+        DaemonError: another service holds the directory, the port is taken, or the database cannot be used.
     """
     import asyncio  # noqa: PLC0415 - slow, and only this process needs it
     import logging  # noqa: PLC0415 - same
+    import sqlite3  # noqa: PLC0415 - same
 
     from azbatch_core.local.service import LocalService  # noqa: PLC0415 - needs the extra
 
@@ -122,6 +123,8 @@ def serve(
         asyncio.run(run())
     except BlockingIOError:
         raise DaemonError(f"another service is running on {state.path}") from None
+    except sqlite3.Error as error:
+        raise DaemonError(f"the database in {state.path} cannot be used: {error}") from None
     except OSError as error:
         if port:
             raise DaemonError(f"port {port} cannot be had: {error.strerror}") from None

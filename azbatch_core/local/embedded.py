@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import tempfile
 import threading
@@ -183,7 +184,8 @@ class LocalBatch:
         thread, loop, service = self._thread, self._loop, self._service
         if thread is None or loop is None or service is None:
             return
-        loop.call_soon_threadsafe(service.stop)
+        with contextlib.suppress(RuntimeError):  # it has stopped by itself and its loop is closed
+            loop.call_soon_threadsafe(service.stop)
         thread.join(_STOP_SECONDS)
         if thread.is_alive():
             raise RuntimeError(f"the local service did not stop within {_STOP_SECONDS:.0f} seconds")

@@ -47,6 +47,7 @@ class LocalService:
 
     Attributes:
         endpoint: where it listens; set once `run` has begun.
+        engine: the Batch account's engine; set once `run` has begun.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class LocalService:
         self._server: _Server | None = None
         self._stopped = False
         self.endpoint: Endpoint | None = None
+        self.engine: Engine | None = None
 
     async def run(self, ready: Callable[[Endpoint], None]) -> None:
         """Serve until `stop`, or until it has been idle for long enough.
@@ -112,7 +114,7 @@ class LocalService:
         settings = Settings(
             self._state.path, identity.account_name, endpoint.endpoint, boot_time=self._boot_time
         )
-        engine = Engine(settings, self._clock, ProcessRuntime(config, self._clock))
+        engine = self.engine = Engine(settings, self._clock, ProcessRuntime(config, self._clock), self.stop)
         keys = SharedKey(identity.account_name, identity.account_key)
         application = LocalApplication(engine, keys, blobs, identity.blob_account)
         try:

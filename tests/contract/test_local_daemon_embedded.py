@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
 from typing import TYPE_CHECKING
@@ -10,12 +11,15 @@ import psutil
 import pytest
 from azure.batch import BatchClient, models
 from azure.core.credentials import AzureNamedKeyCredential
+from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobServiceClient
 
 from azbatch_core.local import LocalBatch
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from azbatch_core.local.store.database import Database
 
 
 def client(batch: LocalBatch) -> BatchClient:
@@ -128,3 +132,35 @@ def test_blobs_are_served_beside_the_account() -> None:
             container = blobs.create_container("container")
             container.upload_blob("a/b.txt", b"hello")
             assert container.download_blob("a/b.txt").readall() == b"hello"
+
+
+def test_a_full_disk_is_a_503_then_a_stop_and_the_next_start_has_what_was_acknowledged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with LocalBatch(tmp_path) as batch, client(batch) as batch_client:
+        batch_client.create_pool(pool(0))
+        service, thread, loop = batch._service, batch._thread, batch._loop
+        assert service is not None
+        assert service.engine is not None
+        assert thread is not None
+        assert loop is not None
+        asyncio.run_coroutine_threadsafe(_grow_no_more(service.engine.world.store), loop).result()
+        big = [models.EnvironmentSetting(name="X", value="x" * 100_000)]
+        job = models.BatchJobCreateOptions(
+            id="job", pool_info=models.BatchPoolInfo(pool_id="pool"), common_environment_settings=big
+        )
+        with pytest.raises(HttpResponseError) as caught:
+            batch_client.create_job(job)
+        thread.join(30)
+        assert not thread.is_alive()
+    assert caught.value.status_code == 503
+    assert "disk is full" in caplog.text
+    with LocalBatch(tmp_path) as batch, client(batch) as batch_client:
+        assert [found.id for found in batch_client.list_pools()] == ["pool"]
+        assert list(batch_client.list_jobs()) == []
+        batch_client.create_job(job)
+
+
+async def _grow_no_more(store: Database) -> None:
+    pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
+    store.connection.execute(f"PRAGMA max_page_count={pages}")

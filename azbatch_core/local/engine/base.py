@@ -13,7 +13,8 @@ __all__ = ["Commands"]
 class Commands:
     """Calls on a world: synchronous, in the event loop's thread, committed before they return.
 
-    A call that raises has changed nothing. Documents are the wire's, complete, and the caller's own.
+    A call that raises has changed nothing (`Engine.guard` sees to it when the disk is full). Documents are
+    the wire's, complete, and the caller's own.
     """
 
     world: World

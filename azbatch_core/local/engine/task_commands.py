@@ -97,12 +97,13 @@ class TaskCommands(JobCommands):
             slots = spec["requiredSlots"]
             number = rules.number_of(body["id"])
             rows.append(NewTask(job.key, body["id"], number, unmet, slots, world.stamp(), orjson.dumps(spec)))
-            counts.add("active", 1, slots)
-            counts.ready += not unmet
         world.store.tasks.insert(rows)
         for task_id, needs in waiting:
             seq = world.store.tasks.seq_of(job.key, task_id)
             world.store.dependencies.add(job.key, seq, needs.ids, needs.ranges)
+        for row in rows:
+            counts.add("active", 1, row.slots)
+            counts.ready += not row.waiting
         pool = world.pool_ids.get(job.pool_id.lower())
         if pool is not None:
             world.due_pools[pool.key] = None

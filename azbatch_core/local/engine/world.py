@@ -6,6 +6,9 @@ again from the tables (see `recovery`). Tasks are not here, only those that occu
 
 from __future__ import annotations
 
+import logging
+import sqlite3
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +19,7 @@ from azbatch_core.local.runtime.base import NodePlace
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from azbatch_core.local.clock import Cancellable, Clock
     from azbatch_core.local.runtime.base import Outcome, Running, Runtime, TaskKind
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from azbatch_core.local.store.records import Doc, Job, Node, Pool, Preparation, Record
 
 __all__ = ["Counts", "Execution", "Fate", "World"]
+
+_LOG = logging.getLogger(__name__)
 
 Fate = Literal["lost", "requeue", "terminate", "delete"]
 """What becomes of an execution that was told to stop. Later entries win over earlier ones.
@@ -108,6 +113,7 @@ class World:
         self.store = store
         self.base = settings.endpoint
         self.tick: Callable[[], None] = lambda: None
+        self.gave_up: Callable[[], object] = lambda: None
         self.pools: dict[int, Pool] = {}
         self.pool_ids: dict[str, Pool] = {}
         self.nodes: dict[int, Node] = {}
@@ -157,7 +163,8 @@ class World:
 
         def fire() -> None:
             self.timers.pop((name, key), None)
-            action()
+            with self.whole():
+                action()
             self.wake()
 
         self.timers[name, key] = self.clock.call_later(seconds, fire)
@@ -175,7 +182,27 @@ class World:
 
     def _wake_up(self) -> None:
         self._awake = None
-        self.tick()
+        with self.whole():
+            self.tick()
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What goes on inside happens wholly, or the engine stops: everything from outside enters here.
+
+        When the database refuses, because the disk is full above all, the changes in hand are undone in the
+        tables, but memory has moved on. To go on from the tables is what a start is for, so the service is
+        told to stop (`gave_up`); nothing that was acknowledged is lost.
+        """
+        try:
+            yield
+        except sqlite3.Error as error:
+            _LOG.critical(
+                "the database cannot be written (%s); stopping, jobs go on at the next start", error
+            )
+            self.halt()
+            with suppress(sqlite3.Error):
+                self.store.rollback()
+            self.gave_up()
 
     def halt(self) -> None:
         """No tick and no timer from now on."""

@@ -100,9 +100,10 @@ class BatchApplication:
         body = parse_body(operation, raw, headers, older=version != API_VERSIONS[0])
         call = Call(operation, self._engine, ids, path, base, query, headers, body)
         # From here on nothing awaits: the condition holds for the very state that the handler acts on.
-        if operation.subject is not None and has_conditions(headers):
-            check_conditions(headers, _subject(call), reading=method in ("GET", "HEAD"))
-        return operation.handler(call)
+        with self._engine.guard():
+            if operation.subject is not None and has_conditions(headers):
+                check_conditions(headers, _subject(call), reading=method in ("GET", "HEAD"))
+            return operation.handler(call)
 
 
 def check_host(headers: Mapping[str, str], hosts: frozenset[str]) -> None:

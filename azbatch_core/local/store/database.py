@@ -47,7 +47,6 @@ class Database:
         """
         self.connection = sqlite3.connect(path or ":memory:", isolation_level=None, cached_statements=256)
         self._touched: dict[tuple[str, int], Record] = {}
-        self._open = False
         try:
             self._prepare(path)
         except BaseException:
@@ -72,9 +71,8 @@ class Database:
 
     def begin(self) -> sqlite3.Connection:
         """The connection, inside a transaction."""
-        if not self._open:
+        if not self.connection.in_transaction:
             self.connection.execute("BEGIN IMMEDIATE")
-            self._open = True
         return self.connection
 
     def touch(self, record: Record) -> None:
@@ -87,15 +85,27 @@ class Database:
         self.begin().execute(f"DELETE FROM {record.TABLE} WHERE key=?", (record.key,))  # noqa: S608 - constant
 
     def commit(self) -> None:
-        """On return every change so far survives the process's death."""
+        """On return every change so far survives the process's death.
+
+        Raises:
+            sqlite3.Error: nothing of it was written, and SQLite may have undone it all: see `rollback`.
+        """
         if self._touched:
             run = self.begin()
             for (table, key), record in self._touched.items():
                 run.execute(f"INSERT OR REPLACE INTO {table} VALUES (?,?)", (key, orjson.dumps(record)))  # noqa: S608 - constant
-            self._touched.clear()
-        if self._open:
+        if self.connection.in_transaction:
             self.connection.execute("COMMIT")
-            self._open = False
+        self._touched.clear()
+
+    def rollback(self) -> None:
+        """Undo what was not committed. Records in memory are not what the tables say from then on.
+
+        On some errors, a full disk for one, SQLite has done its part of it before.
+        """
+        self._touched.clear()
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
 
     def load(self, kind: type[_R]) -> list[_R]:
         """All records of a kind, oldest first."""
@@ -108,16 +118,9 @@ class Database:
         run.execute("INSERT INTO meta VALUES (?,1) ON CONFLICT(name) DO UPDATE SET value=value+1", (table,))
         return int(run.execute("SELECT value FROM meta WHERE name=?", (table,)).fetchone()[0])
 
-    def remembered(self, name: str) -> int:
-        """A number kept by `remember`, 0 if none was."""
-        row = self.connection.execute("SELECT value FROM meta WHERE name=?", (name,)).fetchone()
-        return int(row[0]) if row else 0
-
-    def remember(self, name: str, value: int) -> None:
-        """Keep a number with the next commit."""
-        self.begin().execute("INSERT OR REPLACE INTO meta VALUES (?,?)", (name, value))
-
     def close(self) -> None:
-        """Commit and close."""
-        self.commit()
-        self.connection.close()
+        """Commit and close; closed, too, if there is no room for the last changes."""
+        try:
+            self.commit()
+        finally:
+            self.connection.close()
