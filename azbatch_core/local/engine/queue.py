@@ -44,27 +44,32 @@ class ReadyQueue:
     def walk(self, table: TaskTable, limit: int) -> Iterator[ReadyTask]:
         """Ready tasks that need at most `limit` slots (those of a whole node), in order.
 
-        The caller drops those that it starts; the others stay for the next walk. Only when none is left in
-        the window is the next one read.
+        The caller drops those that it starts; the others stay for the next walk. What they leave of the
+        window is filled from the table: a task that waits for more room than there is holds up nobody.
         """
         if limit != self._limit:
             # Another pool, or the pool's nodes have changed: what was passed over may fit now.
             self._rows.clear()
             self._order.clear()
             self._horizon, self._limit = 0, limit
+        self._order = [seq for seq in self._order if seq in self._rows]
+        order = tuple(self._order)
         while True:
-            self._order = [seq for seq in self._order if seq in self._rows]
-            for seq in tuple(self._order):
+            for seq in order:
                 row = self._rows.get(seq)
                 if row is not None:
                     yield row
-            if self._rows or not self._read(table):
+            order = self._read(table)
+            if not order:
                 return
 
-    def _read(self, table: TaskTable) -> bool:
-        rows = table.ready(self._job, self._horizon, _WINDOW, self._limit)
-        self._rows = {row.seq: row for row in rows}
-        self._order = list(self._rows)
+    def _read(self, table: TaskTable) -> tuple[int, ...]:
+        """Fill the window; the tasks that came in."""
+        room = _WINDOW - len(self._rows)
+        rows = table.ready(self._job, self._horizon, room, self._limit) if room > 0 else []
         if rows:
+            self._rows.update((row.seq, row) for row in rows)
             self._horizon = rows[-1].seq
-        return bool(rows)
+        order = tuple(row.seq for row in rows)
+        self._order += order
+        return order

@@ -98,6 +98,18 @@ async def test_a_task_that_fits_no_node_waits_and_holds_up_nobody(service: Servi
     assert service.state("w0") == "active"
 
 
+async def test_a_small_task_that_comes_later_passes_one_that_waits_for_room(service: Service) -> None:
+    await service.pool(taskSlotsPerNode=4)
+    service.job()
+    service.task("a", "sleep 9", requiredSlots=3)
+    service.task("wide", "sleep 9", requiredSlots=2)
+    await service.pass_time(1)
+    service.task("small", "sleep 3")
+    await service.pass_time(1)
+    assert service.runtime.tasks == ["a", "small"]
+    assert service.state("wide") == "active"
+
+
 async def test_smaller_tasks_pass_one_that_waits_for_room(service: Service) -> None:
     await service.pool(taskSlotsPerNode=4)
     service.job()
