@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _PROPERTIES = ("content-type", "content-encoding", "content-language", "content-disposition", "cache-control")
 _METADATA_PREFIX = "x-ms-meta-"
 _METADATA_NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
-_RANGE = re.compile(r"bytes=(\d+)-(\d*)\Z")
+_RANGE = re.compile(r"bytes=(\d{1,19})-(\d{0,19})\Z")
 _LARGEST_PAGE = 5000
 _LONGEST_BLOCK_ID = 64  # bytes, decoded
 

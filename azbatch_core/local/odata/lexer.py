@@ -19,6 +19,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.ASCII | re.IGNORECASE,
 )
+_DIGITS_MOST = 40
 _MARKS: dict[str, TokenKind] = {"(": "(", ")": ")", ",": ","}
 _CONSTANTS: dict[str, Value] = {"true": True, "false": False, "null": None}
 
@@ -69,6 +70,8 @@ def _token(match: re.Match[str]) -> Token:
     if kind == "string":
         return Token("literal", word, word[1:-1].replace("''", "'"))
     if kind == "number":
+        if len(word) > _DIGITS_MOST:
+            raise FilterError(f"{word[:_DIGITS_MOST]}… is too long for a number.")
         return Token("literal", word, float(word) if "." in word else int(word))
     if kind == "mark":
         return Token(_MARKS[word], word)

@@ -106,6 +106,7 @@ def test_hints_are_equalities_that_must_hold():
         "id eq 'a' & id eq 'b'",
         "(" * 60 + "id eq 'a'" + ")" * 60,
         "",
+        f"executionInfo/exitCode eq {'9' * 5000}",
     ],
 )
 def test_what_a_list_cannot_be_filtered_by_is_refused(text):

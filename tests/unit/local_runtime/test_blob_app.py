@@ -182,3 +182,11 @@ def test_nothing_gives_a_server_error(
     query = "&".join(f"{name}={value}" for name, value in pairs).encode("utf-8", "surrogatepass")
     status, answered, _ = ask(open_app, method, path, query, headers=headers, body=body)
     assert status < 500 or answered["x-ms-error-code"] == "NotImplemented"
+
+
+def test_a_range_of_thousands_of_digits_is_refused(open_app: BlobApp) -> None:
+    put = ask(open_app, "PUT", b"/acct/box/digits", headers={"x-ms-blob-type": "BlockBlob"}, body=b"x")
+    assert put[0] == 201
+    for text in (f"bytes={'9' * 5000}-", f"bytes=0-{'9' * 5000}"):
+        status, headers, _ = ask(open_app, "GET", b"/acct/box/digits", headers={"range": text})
+        assert (status, headers["x-ms-error-code"]) == (400, "InvalidHeaderValue")
