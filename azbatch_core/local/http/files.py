@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _CHUNK = 256 * 1024
+_DIGITS_MOST = 19  # as many as a 64-bit number has
 _TYPES = mimetypes.MimeTypes(filenames=())
 
 
@@ -49,14 +50,17 @@ class FileEntry:
             "Last-Modified": http_date_of(self.status.st_mtime),
             "ocp-batch-file-isdirectory": str(self.is_directory),
             "ocp-batch-file-mode": f"0o{self.status.st_mode:o}",
-            "ocp-batch-file-url": quote(f"{base_url}/{quote(self.name)}", safe=""),
+            "ocp-batch-file-url": quote(self._url(base_url), safe=""),
         }
 
     def document(self, base_url: str) -> dict[str, Any]:
-        """Its entry in a list; folders have no properties there."""
+        """Its entry in a list; folders have no properties there.
+
+        Names need not be UTF-8 on a Linux node, but JSON must: other bytes show as U+FFFD. The URL has them.
+        """
         entry: dict[str, Any] = {
-            "name": self.name,
-            "url": f"{base_url}/{quote(self.name)}",
+            "name": os.fsencode(self.name).decode(errors="replace"),
+            "url": self._url(base_url),
             "isDirectory": self.is_directory,
         }
         if not self.is_directory:
@@ -67,6 +71,9 @@ class FileEntry:
                 "fileMode": f"0o{self.status.st_mode:o}",
             }
         return entry
+
+    def _url(self, base_url: str) -> str:
+        return f"{base_url}/{quote(os.fsencode(self.name))}"
 
 
 def content_type(name: str) -> str:
@@ -192,4 +199,4 @@ def delete(entry: FileEntry, *, recursive: bool) -> None:
 
 
 def _is_number(text: str) -> bool:
-    return text.isdecimal() and text.isascii()
+    return text.isdecimal() and text.isascii() and len(text) <= _DIGITS_MOST

@@ -51,7 +51,7 @@ class Router:
         if method not in node.operations:
             raise BatchError("UnsupportedHttpVerb")
         operation, names = node.operations[method]
-        return operation, dict(zip(names, map(_decoded, values), strict=True))
+        return operation, {name: _decoded(name, value) for name, value in zip(names, values, strict=True)}
 
     def _add(self, operation: Operation) -> None:
         node = self._root
@@ -66,8 +66,9 @@ class Router:
         node.operations[operation.method] = (operation, tuple(names))
 
 
-def _decoded(segment: str) -> str:
+def _decoded(name: str, segment: str) -> str:
+    # A file's name may be any bytes, and then it is known to the file system in this form; ids never are.
     try:
-        return unquote(segment, errors="strict")
+        return unquote(segment, errors="surrogateescape" if name == "filePath" else "strict")
     except UnicodeDecodeError:
         raise BatchError("InvalidUri") from None

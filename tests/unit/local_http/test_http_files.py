@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.http import files
+from azbatch_core.local.http.router import Router
+from azbatch_core.local.routes.table import OPERATIONS
 
 
 @pytest.fixture
@@ -49,6 +54,17 @@ def test_an_entry_of_a_list(root):
     assert text["properties"]["fileMode"] == "0o100644"
     assert text["properties"]["contentType"] == "text/plain"
     assert folder == {"name": "wd", "url": "http://h/jobs/j/tasks/t/files/wd", "isDirectory": True}
+
+
+def test_a_name_may_be_any_bytes(root):
+    (root / "wd" / os.fsdecode(b"bad\xff")).write_bytes(b"x")
+    entry = next(entry for entry in files.walk(root, recursive=True) if entry.name.startswith("wd/bad"))
+    document = entry.document("http://h/files")
+    assert json.dumps(document, ensure_ascii=False).encode()
+    assert (document["name"], document["url"]) == ("wd/bad\ufffd", "http://h/files/wd/bad%FF")
+    assert entry.headers("http://h/files")["ocp-batch-file-url"].endswith("wd%2Fbad%25FF")
+    _, ids = Router(OPERATIONS).match("GET", "/jobs/j/tasks/t/files/wd%2Fbad%FF")
+    assert files.find(root, ids["filePath"]).status.st_size == 1
 
 
 def test_the_headers_of_a_file(root):
@@ -111,7 +127,11 @@ def test_ranges_beyond_the_end_are_named_so(header):
 
 
 @pytest.mark.parametrize(
-    "header", ["", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=5-4", "lines=1-2", "bytes=1-2,4-5"]
+    "header",
+    [
+        *("", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=5-4", "lines=1-2", "bytes=1-2,4-5"),
+        *(f"bytes={'9' * 5000}-", f"bytes=0-{'9' * 5000}", f"bytes=-{'9' * 5000}"),
+    ],
 )
 def test_what_is_no_range_is_refused(header):
     assert code(files.parse_range, header, 10) == "InvalidHeaderValue"
