@@ -18,10 +18,12 @@ from azbatch_core.local.blobs.errors import BlobError
 from azbatch_core.local.blobs.operations import TABLE, Operations
 from azbatch_core.local.blobs.request import Answer, Disconnected, Request
 from azbatch_core.local.blobs.store import BlobStore
+from azbatch_core.local.streaming import stream
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
+    from collections.abc import Awaitable, Callable, Iterator, MutableMapping
     from pathlib import Path
+    from typing import BinaryIO
 
     from azbatch_core.local.blobs.auth import Need
     from azbatch_core.local.blobs.operations import Handler
@@ -60,7 +62,7 @@ class BlobApp:
             answer = await self._answer(scope, receive)
         except Disconnected:
             return
-        await _send(scope, answer, send)
+        await _send(scope, answer, receive, send)
 
     async def _answer(self, scope: MutableMapping[str, Any], receive: Callable[[], Awaitable[Any]]) -> Answer:
         try:
@@ -109,7 +111,10 @@ def _refusal(error: BlobError) -> Answer:
 
 
 async def _send(
-    scope: MutableMapping[str, Any], answer: Answer, send: Callable[[Message], Awaitable[None]]
+    scope: MutableMapping[str, Any],
+    answer: Answer,
+    receive: Callable[[], Awaitable[Any]],
+    send: Callable[[Message], Awaitable[None]],
 ) -> None:
     headers = {
         "server": "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0",
@@ -132,8 +137,10 @@ async def _send(
     with answer.file.open("rb") as file:
         await send(start)
         file.seek(answer.start)
-        left = answer.end - answer.start
-        while left > 0 and (piece := file.read(min(_PIECE, left))):
-            left -= len(piece)
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+        await stream(_pieces(file, answer.end - answer.start), receive, send)
+
+
+def _pieces(file: BinaryIO, left: int) -> Iterator[bytes]:
+    while left > 0 and (piece := file.read(min(_PIECE, left))):
+        left -= len(piece)
+        yield piece

@@ -20,6 +20,7 @@ from azbatch_core.local.http.envelope import envelope
 from azbatch_core.local.http.query import API_VERSIONS, Query
 from azbatch_core.local.http.response import JSON_TYPE, Response
 from azbatch_core.local.http.router import Router
+from azbatch_core.local.streaming import stream
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
@@ -79,7 +80,7 @@ class BatchApplication:
         response.headers["request-id"] = request_id
         if headers.get("return-client-request-id", "").lower() == "true" and "client-request-id" in headers:
             response.headers["client-request-id"] = headers["client-request-id"]
-        await _send(response, send, head=scope["method"] == "HEAD")
+        await _send(response, receive, send, head=scope["method"] == "HEAD")
 
     async def _answer(
         self, scope: Mapping[str, Any], headers: Mapping[str, str], receive: Receive, base: str
@@ -147,7 +148,7 @@ def _refusal(error: BatchError, base: str, request_id: str) -> Response:
     return Response(error.status, {"Content-Type": JSON_TYPE, "Content-Length": str(len(body))}, body)
 
 
-async def _send(response: Response, send: Send, *, head: bool) -> None:
+async def _send(response: Response, receive: Receive, send: Send, *, head: bool) -> None:
     if head and response.status >= HTTPStatus.MULTIPLE_CHOICES:
         response.headers = {"Content-Length": "0", "request-id": response.headers["request-id"]}
         response.body = b""
@@ -161,6 +162,4 @@ async def _send(response: Response, send: Send, *, head: bool) -> None:
     if isinstance(response.body, bytes):
         await send({"type": "http.response.body", "body": response.body})
         return
-    for chunk in response.body:
-        await send({"type": "http.response.body", "body": chunk, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
+    await stream(response.body, receive, send)
