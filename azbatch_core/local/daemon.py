@@ -15,6 +15,9 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from azbatch_core import __version__
+from azbatch_core.local.state import StateError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
@@ -34,9 +37,11 @@ class DaemonError(Exception):
 
 
 def start(state: StateDirectory, *, port: int = 0, idle_timeout: float = DEFAULT_IDLE_SECONDS) -> Endpoint:
-    """On return a service answers, in a process that outlives this one; one that is running is left alone.
+    """On return a service of this version answers, in a process that outlives this one.
 
-    Of several callers at once, one starts it and the others get the same answer.
+    One that is running is left alone; one of another version is stopped first, which a line on stderr says.
+    Its jobs go on, and tasks that ran start again. Of several callers at once, one starts it and the others
+    get the same answer.
 
     Raises:
         DaemonError: it did not come up.
@@ -46,8 +51,15 @@ def start(state: StateDirectory, *, port: int = 0, idle_timeout: float = DEFAULT
         deadline = time.monotonic() + START_SECONDS
         while state.held() and time.monotonic() < deadline:
             running = state.announced()
-            if running is not None:
+            if running is not None and running.version == __version__:
                 return running
+            if running is not None:
+                sys.stderr.write(
+                    f"azbatch local: version {running.version} is stopped to start {__version__};"
+                    " its jobs go on, tasks that run start again\n"
+                )
+                stop(state)
+                break
             time.sleep(_POLL_SECONDS)  # somebody's `serve` is on its way up or down
         return _spawn(state, port, idle_timeout)
 
@@ -102,7 +114,7 @@ def serve(
     """Be the service until a signal or idleness ends it.
 
     Raises:
-        DaemonError: another service holds the directory, the port is taken, or the database cannot be used.
+        DaemonError: another service holds the directory, the port is taken, or its files cannot be used.
     """
     import asyncio  # noqa: PLC0415 - slow, and only this process needs it
     import logging  # noqa: PLC0415 - same
@@ -123,6 +135,8 @@ def serve(
         asyncio.run(run())
     except BlockingIOError:
         raise DaemonError(f"another service is running on {state.path}") from None
+    except StateError as error:
+        raise DaemonError(str(error)) from None
     except sqlite3.Error as error:
         raise DaemonError(f"the database in {state.path} cannot be used: {error}") from None
     except OSError as error:

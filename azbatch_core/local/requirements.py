@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 
 INSTALL_HINT = "the local service needs an extra: pip install 'azbatch[local]'"
-_MODULES = ("httptools", "orjson", "psutil", "uvicorn")
+_MODULES = ("httptools", "orjson", "uvicorn")
+if sys.platform != "linux":  # where /proc tells what psutil would
+    _MODULES += ("psutil",)
 
 
 def missing_modules() -> list[str]:

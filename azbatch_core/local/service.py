@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import importlib.metadata
 import logging
 import os
 import socket
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from azbatch_core import __version__
 from azbatch_core.local.app import LocalApplication
 from azbatch_core.local.auth import SharedKey
 from azbatch_core.local.blobs.app import create_blob_app
@@ -82,6 +82,7 @@ class LocalService:
         Raises:
             BlockingIOError: another service holds the directory.
             OSError: the port cannot be had.
+            StateError: the account's names and keys cannot be read.
         """
         self._state.make()
         with self._state.hold(until_exit=self._own_process), contextlib.ExitStack() as cleanup:
@@ -211,7 +212,7 @@ def _endpoint(identity: Identity) -> Endpoint:
         account_name=identity.account_name,
         account_key=identity.account_key,
         pid=os.getpid(),
-        version=importlib.metadata.version("azbatch"),
+        version=__version__,
         blob_endpoint=f"{url}/{identity.blob_account}",
         blob_account=identity.blob_account,
         blob_key=identity.blob_key,

@@ -16,7 +16,7 @@ import os
 import secrets
 import time
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _KEY_BYTES = 64
 _POLL_SECONDS = 0.01
 _HOLD_SECONDS = 0.5
+
+
+class StateError(Exception):
+    """A file of the state directory is not what the service wrote; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +87,21 @@ class StateDirectory:
         self.path.chmod(0o700)
 
     def identity(self) -> Identity:
-        """The account; made up and written down on the first call."""
-        found = _load(self.path / "identity.json")
-        if found is not None:
-            return Identity(**found)
-        identity = Identity("local", _new_key(), "localstorage", _new_key())
+        """The account; made up and written down on the first call.
+
+        Raises:
+            StateError: it was written down, but cannot be read any more. New keys would lock everybody out.
+        """
+        path = self.path / "identity.json"
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            return Identity(**_known(Identity, found))
+        except FileNotFoundError:
+            identity = Identity("local", _new_key(), "localstorage", _new_key())
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            raise StateError(
+                f"{path} cannot be read ({error}); put it back, or delete it to get new keys"
+            ) from None
         self.remember(identity)
         return identity
 
@@ -108,9 +122,19 @@ class StateDirectory:
         (self.path / "endpoint.json").unlink(missing_ok=True)
 
     def announced(self) -> Endpoint | None:
-        """What the service, or one that was killed, announced."""
-        found = _load(self.path / "endpoint.json")
-        return None if found is None else Endpoint(**found)
+        """What the service, or one that was killed, announced; it may be of another version.
+
+        Fields that this version does not know are passed over, those that are missing are empty. Without a
+        process id it is none.
+        """
+        try:
+            found = json.loads((self.path / "endpoint.json").read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return None
+        if not isinstance(found, dict) or type(found.get("pid")) is not int or found["pid"] < 1:
+            return None
+        missing = dict.fromkeys((item.name for item in fields(Endpoint)), "")
+        return Endpoint(**{**missing, **_known(Endpoint, found)})
 
     def running(self) -> Endpoint | None:
         """Where the service listens; None when none is alive, or it is still starting."""
@@ -175,12 +199,10 @@ def _new_key() -> str:
     return base64.b64encode(secrets.token_bytes(_KEY_BYTES)).decode()
 
 
-def _load(path: Path) -> dict[str, Any] | None:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
+def _known(kind: type[Identity | Endpoint], found: dict[str, Any]) -> dict[str, Any]:
+    """Those items that are fields of `kind`: a later version may have written more."""
+    names = {item.name for item in fields(kind)}
+    return {name: value for name, value in found.items() if name in names}
 
 
 def _write_secret(path: Path, text: str) -> None:

@@ -82,6 +82,30 @@ def test_starting_twice_is_starting_once(path: Path) -> None:
     assert start(path) == found[0]
 
 
+def test_starting_a_newer_version_replaces_the_old_one_and_keeps_its_jobs(path: Path) -> None:
+    first = start(path)
+    with client(first) as batch:
+        batch.create_job(models.BatchJobCreateOptions(id="kept", pool_info=models.BatchPoolInfo(pool_id="p")))
+    (path / "endpoint.json").write_text(json.dumps({**first, "version": "0.0.1", "extra": 1}))
+    done = run("start", path)
+    second = json.loads(done.stdout)
+    assert (second["pid"] == first["pid"], second["version"]) == (False, first["version"])
+    assert "0.0.1" in done.stderr
+    assert has_ended(first["pid"])
+    with client(second) as batch:
+        assert batch.get_job("kept").id == "kept"
+
+
+def test_a_damaged_identity_is_said_in_one_line(path: Path) -> None:
+    path.mkdir()
+    (path / "identity.json").write_text("{")
+    refused = run("start", path)
+    assert refused.returncode == 1
+    assert "identity.json" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert (path / "identity.json").read_text() == "{"
+
+
 def test_status_tells_where_but_no_key(path: Path) -> None:
     assert run("status", path).returncode == 1
     endpoint = start(path)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import stat
 
 import pytest
 
 from azbatch_core.local import daemon
 from azbatch_core.local.__main__ import main
-from azbatch_core.local.state import Endpoint, StateDirectory
+from azbatch_core.local.state import Endpoint, StateDirectory, StateError
 
 ENDPOINT = Endpoint("http://127.0.0.1:1", "local", "a2V5", 1, "0", "http://127.0.0.1:1/b", "b", "a2V5Mg==")
 
@@ -48,6 +50,38 @@ def test_an_announcement_without_a_living_service_is_stale(state):
 def test_half_a_file_is_no_announcement(state):
     (state.path / "endpoint.json").write_text('{"endpoint": "http')
     assert state.announced() is None
+
+
+def test_what_another_version_announced_can_be_read(state):
+    found = {**json.loads(ENDPOINT.to_json()), "grpc_endpoint": "new in version 9"}
+    del found["blob_key"]
+    (state.path / "endpoint.json").write_text(json.dumps(found))
+    assert state.announced() == dataclasses.replace(ENDPOINT, blob_key="")
+
+
+@pytest.mark.parametrize("pid", [0, -1, None, "7", True])
+def test_an_announcement_that_names_no_process_is_none(state, pid):
+    (state.path / "endpoint.json").write_text(json.dumps({**json.loads(ENDPOINT.to_json()), "pid": pid}))
+    assert state.announced() is None
+
+
+@pytest.mark.parametrize(
+    "damaged", ["", '{"account_name": "loc', "[]", '{"account_name": "local"}', '"\\ud800"', b"\xff"]
+)
+def test_a_damaged_identity_is_an_error_and_stays_as_it_is(state, damaged):
+    path = state.path / "identity.json"
+    path.write_bytes(damaged.encode() if isinstance(damaged, str) else damaged)
+    before = path.read_bytes()
+    with pytest.raises(StateError, match=r"identity\.json"):
+        state.identity()
+    assert path.read_bytes() == before
+
+
+def test_an_identity_of_a_later_version_is_read(state):
+    first = state.identity()
+    path = state.path / "identity.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "colour": "blue"}))
+    assert state.identity() == first
 
 
 def test_one_service_holds_the_directory(state):
