@@ -123,6 +123,7 @@ class World:
         self.jobs: dict[int, Job] = {}
         self.job_ids: dict[str, Job] = {}
         self.pool_jobs: dict[str, dict[int, Job]] = {}
+        self._scheduled_on: dict[int, str] = {}
         self.counts: dict[int, Counts] = {}
         self.queues: dict[int, ReadyQueue] = {}
         self.preparations: dict[int, dict[int, Preparation]] = {}
@@ -263,16 +264,27 @@ class World:
 
     def schedule_job(self, job: Job) -> None:
         """Let the scheduler see a job exactly if it is active."""
-        for jobs in self.pool_jobs.values():
-            jobs.pop(job.key, None)
+        self._unschedule_job(job)
         if job.state == "active":
-            self.pool_jobs.setdefault(job.pool_id.lower(), {})[job.key] = job
-            pool = self.pool_ids.get(job.pool_id.lower())
+            name = job.pool_id.lower()
+            self._scheduled_on[job.key] = name
+            self.pool_jobs.setdefault(name, {})[job.key] = job
+            pool = self.pool_ids.get(name)
             if pool is not None:
                 self.due_pools[pool.key] = None
 
+    def _unschedule_job(self, job: Job) -> None:
+        name = self._scheduled_on.pop(job.key, None)
+        if name is None:
+            return
+        jobs = self.pool_jobs[name]
+        del jobs[job.key]
+        if not jobs:
+            del self.pool_jobs[name]
+
     def drop_job(self, job: Job) -> None:
         """Forget a job that has no tasks."""
+        self._unschedule_job(job)
         del self.jobs[job.key], self.job_ids[job.id.lower()], self.counts[job.key]
         del self.of_job[job.key], self.queues[job.key]
         for preparation in self.preparations.pop(job.key).values():

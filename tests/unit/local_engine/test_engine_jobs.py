@@ -496,3 +496,19 @@ async def test_jobs_are_listed_by_id_and_state(service: Service) -> None:
     assert [doc["id"] for doc in service.engine.list_jobs(hints={"state": "disabled"})[0]] == ["c"]
     docs, after = service.engine.list_jobs(limit=1)
     assert ([doc["id"] for doc in docs], after) == (["A"], "A")
+
+
+async def test_nothing_is_left_of_pools_that_jobs_have_ceased_to_wait_for(service: Service) -> None:
+    for number in range(3):
+        service.engine.create_job({"id": f"job{number}", "poolInfo": AUTO})
+    service.job("other", pool_id="never")
+    await service.pass_time()
+    assert len(service.engine.world.pool_jobs) == 4
+    service.engine.disable_job("other", {})
+    for number in range(3):
+        service.engine.terminate_job(f"job{number}")
+    await service.pass_time()
+    assert service.engine.world.pool_jobs == {}
+    service.engine.enable_job("other")
+    await service.pass_time()
+    assert list(service.engine.world.pool_jobs) == ["never"]
