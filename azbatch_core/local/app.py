@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from azbatch_core.local.errors import BatchError
-from azbatch_core.local.http.dispatch import LOOPBACK, BatchApplication, check_host, read_headers
+from azbatch_core.local.http.dispatch import BatchApplication, check_host, read_headers
 from azbatch_core.local.routes.table import OPERATIONS
 
 if TYPE_CHECKING:
@@ -29,14 +29,17 @@ class LocalApplication:
         keys: who may ask.
         blobs: the storage account's application.
         blob_account: its name; requests whose path begins with it are its own.
+        endpoint: URL of the service, no slash at the end.
 
     Attributes:
         last_request: `time.monotonic()` of the latest moment at which a request came or was answered.
         open_requests: requests that are being answered.
     """
 
-    def __init__(self, engine: Engine, keys: SharedKey, blobs: Application, blob_account: str) -> None:
-        self._batch = BatchApplication(engine, keys, OPERATIONS)
+    def __init__(
+        self, engine: Engine, keys: SharedKey, blobs: Application, blob_account: str, endpoint: str
+    ) -> None:
+        self._batch = BatchApplication(engine, keys, OPERATIONS, endpoint)
         self._blobs = blobs
         self._blob_prefix = f"/{blob_account}".encode()
         self.last_request = time.monotonic()
@@ -60,7 +63,7 @@ class LocalApplication:
 
     async def _answer_blob(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         try:
-            check_host(read_headers(scope["headers"]), LOOPBACK)
+            check_host(read_headers(scope["headers"]))
         except BatchError as error:
             await send({"type": "http.response.start", "status": error.status, "headers": []})
             await send({"type": "http.response.body", "body": b""})

@@ -1,8 +1,8 @@
 """The service's errors: one table from code to status and message, one exception that carries a code.
 
 Codes, statuses and messages are those of "Batch Status and Error Codes" (Batch REST reference); where a real
-answer is public, its wording wins over the document's. Rooms below the HTTP layer only raise `BatchError`;
-turning it into an envelope is the HTTP layer's business.
+answer is public, its wording wins over the document's. Packages below the HTTP layer only raise
+`BatchError`; turning it into an envelope is the HTTP layer's business.
 """
 
 from __future__ import annotations

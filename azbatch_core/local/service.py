@@ -117,7 +117,7 @@ class LocalService:
         )
         engine = self.engine = Engine(settings, self._clock, ProcessRuntime(config, self._clock), self.stop)
         keys = SharedKey(identity.account_name, identity.account_key)
-        application = LocalApplication(engine, keys, blobs, identity.blob_account)
+        application = LocalApplication(engine, keys, blobs, identity.blob_account, endpoint.endpoint)
         try:
             await engine.start()
             try:

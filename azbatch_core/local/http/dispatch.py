@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 _LOG = logging.getLogger(__name__)
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _STANDING = {
     "Server": "Microsoft-HTTPAPI/2.0",
     "X-Content-Type-Options": "nosniff",
@@ -50,45 +50,45 @@ class BatchApplication:
         engine: what does the work.
         keys: who may ask.
         operations: the table of operations.
-        hosts: names beside the loopback ones by which the service may be called.
+        endpoint: URL of the service, no slash at the end: what refusals name, since they may go out before
+            anything that the request says is to be trusted.
     """
 
     def __init__(
-        self, engine: Engine, keys: SharedKey, operations: Iterable[Operation], hosts: Iterable[str] = ()
+        self, engine: Engine, keys: SharedKey, operations: Iterable[Operation], endpoint: str
     ) -> None:
         self._engine = engine
         self._keys = keys
         self._router = Router(operations)
-        self._hosts = LOOPBACK | frozenset(hosts)
+        self._endpoint = endpoint
 
     async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers = read_headers(scope["headers"])
         request_id = str(uuid.uuid4())
-        base = f"http://{headers.get('host', 'localhost')}"
         try:
-            response = await self._answer(scope, headers, receive, base)
+            response = await self._answer(scope, headers, receive)
         except DisconnectedError:
             return
         except NotModifiedError:
             response = Response(HTTPStatus.NOT_MODIFIED)
         except BatchError as error:
-            response = _refusal(error, base, request_id)
+            response = _refusal(error, self._endpoint, request_id)
         except Exception:  # noqa: BLE001 - whatever it is, the client gets an answer and the log the trace
             _LOG.exception("%s %s failed", scope["method"], scope["path"])
-            response = _refusal(BatchError("InternalError"), base, request_id)
+            response = _refusal(BatchError("InternalError"), self._endpoint, request_id)
         response.headers["request-id"] = request_id
         if headers.get("return-client-request-id", "").lower() == "true" and "client-request-id" in headers:
             response.headers["client-request-id"] = headers["client-request-id"]
         await _send(response, receive, send, head=scope["method"] == "HEAD")
 
     async def _answer(
-        self, scope: Mapping[str, Any], headers: Mapping[str, str], receive: Receive, base: str
+        self, scope: Mapping[str, Any], headers: Mapping[str, str], receive: Receive
     ) -> Response:
         method: str = scope["method"]
         path: str = scope["raw_path"].decode("latin-1")
         query = Query(scope["query_string"].decode("latin-1"))
-        check_host(headers, self._hosts)
+        check_host(headers)
         self._keys.verify(method, path, query.raw, headers, datetime.now(timezone.utc))
         version = query.api_version()
         operation, ids = self._router.match(method, path)
@@ -99,6 +99,7 @@ class BatchApplication:
                 "NotImplemented", Reason=f"The local service does not have {operation.name} yet."
             )
         body = parse_body(operation, raw, headers, older=version != API_VERSIONS[0])
+        base = f"http://{headers['host']}"
         call = Call(operation, self._engine, ids, path, base, query, headers, body)
         # From here on nothing awaits: the condition holds for the very state that the handler acts on.
         with self._engine.guard():
@@ -107,7 +108,7 @@ class BatchApplication:
             return operation.handler(call)
 
 
-def check_host(headers: Mapping[str, str], hosts: frozenset[str]) -> None:
+def check_host(headers: Mapping[str, str]) -> None:
     """Return if the request was sent to a name of this machine.
 
     A page in a browser can point a name of its own at 127.0.0.1; that name would be in the header.
@@ -121,7 +122,7 @@ def check_host(headers: Mapping[str, str], hosts: frozenset[str]) -> None:
     name = host.lower()
     if not name.endswith("]"):
         name = name.rpartition(":")[0] or name
-    if name not in hosts:
+    if name not in _LOOPBACK:
         raise BatchError(
             "InvalidHeaderValue",
             HeaderName="Host",

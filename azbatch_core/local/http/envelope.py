@@ -11,6 +11,8 @@ import orjson
 if TYPE_CHECKING:
     from azbatch_core.local.errors import BatchError
 
+_METADATA = "/$metadata#Microsoft.Azure.Batch.Protocol.Entities.Container.errors/@Element"
+
 
 def envelope(error: BatchError, base: str, request_id: str) -> bytes:
     """The body of an error answer.
@@ -22,8 +24,8 @@ def envelope(error: BatchError, base: str, request_id: str) -> bytes:
     """
     text = f"{error.message}\nRequestId:{request_id}\nTime:{_now()}"
     members = [
-        f'"odata.metadata":"{base}/$metadata#Microsoft.Azure.Batch.Protocol.Entities.Container.errors/@Element"',
-        f'"code":"{error.code}"',
+        f'"odata.metadata":{_quoted(base + _METADATA)}',
+        f'"code":{_quoted(error.code)}',
         f'"message":{{\r\n    "lang":"en-US","value":{_quoted(text)}\r\n  }}',
     ]
     if error.values:

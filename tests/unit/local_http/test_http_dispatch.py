@@ -83,7 +83,9 @@ def engine():
 
 @pytest.fixture
 def ask(engine, account_key, request_to):
-    application = BatchApplication(engine, SharedKey("devaccount", account_key), OPERATIONS)
+    application = BatchApplication(
+        engine, SharedKey("devaccount", account_key), OPERATIONS, "http://127.0.0.1:1"
+    )
     return lambda *arguments, **headers: request_to(application, *arguments, **headers)
 
 
@@ -203,6 +205,13 @@ def test_loopback_names_are_answered(ask, host):
 def test_other_hosts_are_refused_before_anything_else(ask, host, code):
     answer = ask("GET", "/pools/pool1", host=host, authorization="")
     assert (answer.status, answer.code) == (400, code)
+
+
+@pytest.mark.parametrize("host", ['127.0.0.1:1","code":"', "evil.example", "127.0.0.1:1\\", "\xe9"])
+def test_what_a_client_calls_the_service_never_shows_in_a_refusal(ask, host):
+    answer = ask("GET", "/nothing", host=host)
+    assert answer.json["odata.metadata"].startswith("http://127.0.0.1:1/$metadata#")
+    assert answer.code in {"InvalidUri", "InvalidHeaderValue"}
 
 
 @pytest.mark.parametrize(
