@@ -145,6 +145,9 @@ class _Uploader:
     ) -> None:
         from azure.core.exceptions import AzureError  # noqa: PLC0415 - see runtime.storage
 
+        if match.blob != _readable(match.blob):
+            self._fail("FileUploadMiscError", pattern, destination, match, "The name is not UTF-8")
+            return
         target = (without_query(destination.url), match.blob)
         if target in self._sent:
             self._fail("FileUploadConflict", pattern, destination, match, "Two files for one blob")
@@ -168,7 +171,7 @@ class _Uploader:
     def _fail(
         self, code: str, pattern: str, destination: _Destination, match: Match | None, reason: str
     ) -> None:
-        file = str(match.file) if match else ""
+        file = _readable(str(match.file)) if match else ""
         shown = without_query(destination.url)
         record = {"code": code, "pattern": pattern, "file": file, "destination": shown, "message": reason}
         self._err.write(json.dumps(record, ensure_ascii=False) + "\n")
@@ -180,6 +183,11 @@ class _Uploader:
     def _log(self, text: str) -> None:
         now = datetime.now(timezone.utc)
         self._out.write(f"{now:%Y-%m-%d %H:%M:%S},{now.microsecond // 1000:03} {text}\n")
+
+
+def _readable(name: str) -> str:
+    """A file's name as text: names on Linux may be any bytes, those of blobs and what is kept may not."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 def _condition(file: dict[str, Any]) -> str:
