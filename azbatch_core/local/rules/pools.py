@@ -130,6 +130,8 @@ def fill(body: Doc) -> Doc:
         spec["startTask"] = fill_start_task(spec["startTask"])
     if spec.get("virtualMachineConfiguration"):
         spec["virtualMachineConfiguration"] = _fill_vm(spec["virtualMachineConfiguration"])
+    if spec.get("networkConfiguration"):
+        spec["networkConfiguration"] = {"dynamicVNetAssignmentScope": "none", **spec["networkConfiguration"]}
     _drop_empty(spec)
     return spec
 

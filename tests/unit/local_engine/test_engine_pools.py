@@ -30,8 +30,13 @@ async def test_defaults_are_filled_in_as_the_real_service_echoes_them(service: S
             },
             "startTask": {"commandLine": "true"},
             "metadata": [],
+            "networkConfiguration": {"enableAcceleratedNetworking": True},
         }
     )
+    assert doc["networkConfiguration"] == {
+        "dynamicVNetAssignmentScope": "none",
+        "enableAcceleratedNetworking": True,
+    }
     assert doc["allocationState"] == "resizing"
     assert doc["state"] == "active"
     assert doc["url"] == f"{BASE}/pools/Pool"
