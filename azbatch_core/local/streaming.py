@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+    from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 
-__all__ = ["stream"]
+__all__ = ["FilePart", "stream"]
+
+_PIECE = 256 * 1024  # bytes read and sent at a time
+
+
+class FilePart:
+    """`length` bytes of an open file from `start` on, in pieces; fewer if the file has shrunk meanwhile.
+
+    Whoever has it closes it.
+    """
+
+    def __init__(self, file: BinaryIO, start: int, length: int) -> None:
+        file.seek(start)
+        self._file = file
+        self._left = length
+
+    def __iter__(self) -> FilePart:
+        return self
+
+    def __next__(self) -> bytes:
+        piece = self._file.read(min(_PIECE, self._left))
+        if not piece:
+            raise StopIteration
+        self._left -= len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 async def stream(
-    pieces: Iterable[bytes],
+    pieces: Iterator[bytes],
     receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
     send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
 ) -> None:
@@ -20,12 +48,12 @@ async def stream(
 
     On return all of it is sent, or the client has gone and the rest was never read. The server takes pieces
     for nobody without a word and without a pause: many gigabytes of them would hold up all other requests.
+    Each piece is read in a thread, for the same reason.
     """
     gone = asyncio.ensure_future(_departure(receive))
     try:
-        for piece in pieces:
+        while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
-            await asyncio.sleep(0)  # a client that reads fast would let nobody else in
             if gone.done():
                 return
         await send({"type": "http.response.body", "body": b""})

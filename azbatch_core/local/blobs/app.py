@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import sqlite3
 import uuid
+from contextlib import closing
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +22,8 @@ from azbatch_core.local.blobs.store import BlobStore
 from azbatch_core.local.streaming import stream
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+    from collections.abc import Awaitable, Callable, MutableMapping
     from pathlib import Path
-    from typing import BinaryIO
 
     from azbatch_core.local.blobs.auth import Need
     from azbatch_core.local.blobs.operations import Handler
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_PIECE = 256 * 1024  # bytes read and sent at a time
 _METHODS = {"GET", "HEAD", "PUT", "DELETE"}
 
 
 class BlobApp:
-    """The application. Close it when it is not served any more."""
+    """The application, which alone writes to its folder. Close it when it is not served any more."""
 
     def __init__(self, root: Path, account: str, key: str, now: Callable[[], datetime]) -> None:
         self._account = account
         self._store = BlobStore(root)
+        self._store.sweep()
         self._operations = Operations(self._store)
         self._authorizer = Authorizer(account, key, now)
 
@@ -129,18 +129,11 @@ async def _send(
         headers["content-length"] = str(len(answer.body))
     wire = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
     start = {"type": "http.response.start", "status": answer.status, "headers": wire}
-    if answer.file is None or answer.start == answer.end:
+    if answer.file is None:
         await send(start)
         body = b"" if scope["method"] == "HEAD" else answer.body
         await send({"type": "http.response.body", "body": body})
         return
-    with answer.file.open("rb") as file:
+    with closing(answer.file):
         await send(start)
-        file.seek(answer.start)
-        await stream(_pieces(file, answer.end - answer.start), receive, send)
-
-
-def _pieces(file: BinaryIO, left: int) -> Iterator[bytes]:
-    while left > 0 and (piece := file.read(min(_PIECE, left))):
-        left -= len(piece)
-        yield piece
+        await stream(answer.file, receive, send)

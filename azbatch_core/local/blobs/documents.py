@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from azbatch_core.local.blobs.store import Blob, Block, Container
+    from azbatch_core.local.blobs.records import Blob, Block, Container
 
 _HEAD = '<?xml version="1.0" encoding="utf-8"?>'
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

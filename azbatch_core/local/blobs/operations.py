@@ -5,11 +5,14 @@ The subset that staging needs; any other operation is refused as not implemented
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hashlib
+import os
 import re
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.blobs import documents
@@ -17,13 +20,16 @@ from azbatch_core.local.blobs.auth import Need
 from azbatch_core.local.blobs.documents import http_date
 from azbatch_core.local.blobs.errors import BlobError
 from azbatch_core.local.blobs.request import Answer
+from azbatch_core.local.streaming import FilePart
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
     from pathlib import Path
+    from typing import BinaryIO
 
+    from azbatch_core.local.blobs.records import Blob, Container
     from azbatch_core.local.blobs.request import Request
-    from azbatch_core.local.blobs.store import Blob, BlobStore, Container
+    from azbatch_core.local.blobs.store import BlobStore
 
     Handler = Callable[["Operations", Request], Awaitable[Answer]]
 
@@ -32,6 +38,7 @@ _METADATA_PREFIX = "x-ms-meta-"
 _METADATA_NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _RANGE = re.compile(r"bytes=(\d{1,19})-(\d{0,19})\Z")
 _LARGEST_PAGE = 5000
+_WRITE_BYTES = 1024 * 1024
 _LONGEST_BLOCK_ID = 64  # bytes, decoded
 
 
@@ -67,7 +74,7 @@ class Operations:
 
     async def delete_container(self, request: Request) -> Answer:
         """Delete Container."""
-        self._store.delete_container(request.container or "")
+        await asyncio.to_thread(self._store.delete_container, request.container or "")
         return Answer(202)
 
     async def list_blobs(self, request: Request) -> Answer:
@@ -115,9 +122,15 @@ class Operations:
         self._store.container(container)
         metadata = _metadata(request.headers)
         async with self._received(request) as (content, md5):
-            self._check_conditions(request, self._store.find(container, name))
-            properties = {**_properties(request.headers, plain=True), "content-md5": md5}
-            blob = self._store.put(container, name, content, properties=properties, metadata=metadata)
+            blob = await asyncio.to_thread(
+                self._store.put,
+                container,
+                name,
+                content,
+                properties={**_properties(request.headers, plain=True), "content-md5": md5},
+                metadata=metadata,
+                check=partial(_check_conditions, request),
+            )
         return Answer(201, {**_stamp(blob), "content-md5": md5, **_ENCRYPTED})
 
     async def put_block(self, request: Request) -> Answer:
@@ -132,20 +145,21 @@ class Operations:
             raise BlobError("InvalidBlockId")
         self._store.container(container)
         async with self._received(request) as (content, md5):
-            self._store.put_block(container, name, block_id, content)
+            await asyncio.to_thread(self._store.put_block, container, name, block_id, content)
         return Answer(201, {"content-md5": md5, **_ENCRYPTED})
 
     async def put_block_list(self, request: Request) -> Answer:
         """Put Block List."""
         container, name = _names(request)
         choice = documents.parse_block_list(await request.document())
-        self._check_conditions(request, self._store.find(container, name))
-        blob = self._store.commit(
+        blob = await asyncio.to_thread(
+            self._store.commit,
             container,
             name,
             choice,
             properties=_properties(request.headers, plain=False),
             metadata=_metadata(request.headers),
+            check=partial(_check_conditions, request),
         )
         return Answer(201, {**_stamp(blob), **_ENCRYPTED})
 
@@ -161,31 +175,35 @@ class Operations:
 
     async def get_blob(self, request: Request) -> Answer:
         """Get Blob, or a range of it; Get Blob Properties."""
-        blob = self._store.blob(*_names(request))
-        if self._is_unmodified(request, blob):
-            return Answer(304, _stamp(blob))
-        try:
-            size = blob.path.stat().st_size
-        except FileNotFoundError:  # somebody else took the file away
-            raise BlobError("BlobNotFound") from None
-        headers = {**_stamp(blob), **_blob_headers(blob)}
-        wanted = request.headers.get("x-ms-range") or request.headers.get("range")
-        if request.method == "HEAD" or wanted is None:
-            end = 0 if request.method == "HEAD" else size
-            return Answer(200, {**headers, "content-length": str(size)}, file=blob.path, end=end)
-        start, end = _parse_range(wanted, size)
-        md5 = headers.pop("content-md5", None)
-        if md5 is not None:
-            headers["x-ms-blob-content-md5"] = md5
-        headers["content-range"] = f"bytes {start}-{end - 1}/{size}"
-        headers["content-length"] = str(end - start)
-        return Answer(206, headers, file=blob.path, start=start, end=end)
+        blob, file = self._store.open(*_names(request))
+        with ExitStack() as stack:
+            stack.callback(file.close)
+            if _is_unmodified(request, blob):
+                return Answer(304, _stamp(blob))
+            headers = {**_stamp(blob), **_blob_headers(blob)}
+            wanted = request.headers.get("x-ms-range") or request.headers.get("range")
+            size = os.fstat(file.fileno()).st_size
+            if request.method == "HEAD":
+                return Answer(200, {**headers, "content-length": str(size)})
+            if wanted is None:
+                status, start, end = 200, 0, size
+            else:
+                start, end = _parse_range(wanted, size)
+                status = 206
+                md5 = headers.pop("content-md5", None)
+                if md5 is not None:
+                    headers["x-ms-blob-content-md5"] = md5
+                headers["content-range"] = f"bytes {start}-{end - 1}/{size}"
+            headers["content-length"] = str(end - start)
+            stack.pop_all()
+            return Answer(status, headers, file=FilePart(file, start, end - start))
 
     async def set_metadata(self, request: Request) -> Answer:
         """Set Blob Metadata."""
         container, name = _names(request)
-        self._check_conditions(request, self._store.blob(container, name))
-        return Answer(200, _stamp(self._store.set_metadata(container, name, _metadata(request.headers))))
+        metadata = _metadata(request.headers)
+        check = partial(_check_conditions, request)
+        return Answer(200, _stamp(self._store.set_metadata(container, name, metadata, check)))
 
     async def get_metadata(self, request: Request) -> Answer:
         """Get Blob Metadata."""
@@ -195,47 +213,64 @@ class Operations:
     async def delete_blob(self, request: Request) -> Answer:
         """Delete Blob."""
         container, name = _names(request)
-        self._check_conditions(request, self._store.blob(container, name))
-        self._store.delete(container, name)
+        await asyncio.to_thread(self._store.delete, container, name, partial(_check_conditions, request))
         return Answer(202, {"x-ms-delete-type-permanent": "true"})
 
     @asynccontextmanager
     async def _received(self, request: Request) -> AsyncIterator[tuple[Path, str]]:
         """The body in a file that is gone afterwards, unless it was moved; and its base64 MD5."""
-        digest = hashlib.md5(usedforsecurity=False)
         path = self._store.incoming()
         try:
             with path.open("wb") as file:
-                async for chunk in request.chunks():
-                    file.write(chunk)
-                    digest.update(chunk)
-            md5 = base64.b64encode(digest.digest()).decode()
+                md5 = await _receive(request, file)
             if request.headers.get("content-md5", md5) != md5:
                 raise BlobError("Md5Mismatch")
             yield path, md5
         finally:
             path.unlink(missing_ok=True)
 
-    @staticmethod
-    def _check_conditions(request: Request, blob: Blob | None) -> None:
-        """Conditions of a write."""
-        headers = request.headers
-        if headers.get("if-none-match") == "*" and blob is not None:
-            raise BlobError("BlobAlreadyExists")
-        wanted = headers.get("if-match")
-        if wanted is not None and (blob is None or wanted.strip('"') not in {blob.etag, "*"}):
-            raise BlobError("ConditionNotMet")
-        refused = headers.get("if-none-match", "").strip('"')
-        if blob is not None and refused == blob.etag:
-            raise BlobError("ConditionNotMet")
 
-    @staticmethod
-    def _is_unmodified(request: Request, blob: Blob) -> bool:
-        """Conditions of a read: whether the client's copy is still the right one."""
-        wanted = request.headers.get("if-match")
-        if wanted is not None and wanted.strip('"') not in {blob.etag, "*"}:
-            raise BlobError("ConditionNotMet")
-        return request.headers.get("if-none-match", "").strip('"') == blob.etag
+async def _receive(request: Request, file: BinaryIO) -> str:
+    """Write the body to `file`, many pieces at a time and in a thread; its base64 MD5."""
+    digest = hashlib.md5(usedforsecurity=False)
+
+    def write(data: bytes) -> None:
+        file.write(data)
+        digest.update(data)
+
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in request.chunks():
+        pieces.append(piece)
+        size += len(piece)
+        if size >= _WRITE_BYTES:
+            await asyncio.to_thread(write, b"".join(pieces))
+            pieces.clear()
+            size = 0
+    await asyncio.to_thread(write, b"".join(pieces))
+    await asyncio.to_thread(file.flush)
+    return base64.b64encode(digest.digest()).decode()
+
+
+def _check_conditions(request: Request, blob: Blob | None) -> None:
+    """Conditions of a write."""
+    headers = request.headers
+    if headers.get("if-none-match") == "*" and blob is not None:
+        raise BlobError("BlobAlreadyExists")
+    wanted = headers.get("if-match")
+    if wanted is not None and (blob is None or wanted.strip('"') not in {blob.etag, "*"}):
+        raise BlobError("ConditionNotMet")
+    refused = headers.get("if-none-match", "").strip('"')
+    if blob is not None and refused == blob.etag:
+        raise BlobError("ConditionNotMet")
+
+
+def _is_unmodified(request: Request, blob: Blob) -> bool:
+    """Conditions of a read: whether the client's copy is still the right one."""
+    wanted = request.headers.get("if-match")
+    if wanted is not None and wanted.strip('"') not in {blob.etag, "*"}:
+        raise BlobError("ConditionNotMet")
+    return request.headers.get("if-none-match", "").strip('"') == blob.etag
 
 
 _LEASE = {"x-ms-lease-status": "unlocked", "x-ms-lease-state": "available"}

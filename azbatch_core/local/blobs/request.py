@@ -10,7 +10,8 @@ from azbatch_core.local.blobs.errors import BlobError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-    from pathlib import Path
+
+    from azbatch_core.local.streaming import FilePart
 
     Receive = Callable[[], Awaitable[dict[str, Any]]]
 
@@ -96,15 +97,13 @@ class Answer:
     """An answer to send.
 
     Attributes:
-        file: A file whose bytes `start` to `end` (exclusive) are the body, instead of `body`.
+        file: The body, instead of `body`; closed when the answer has gone.
     """
 
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    file: Path | None = None
-    start: int = 0
-    end: int = 0
+    file: FilePart | None = None
 
 
 def _query(text: str) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Containers and blobs on disk: contents as plain files, everything else in one SQLite table.
 
-A blob appears or changes at once or not at all: its content is written aside, moved into place and then
-entered in the table. A service that is killed in between loses only what it had not acknowledged.
+A blob appears or changes at once or not at all: its content is written aside, moved to a path of its own,
+then entered in the table, and only then is the content that it replaces deleted. A service that is killed in
+between loses only what it had not acknowledged. All calls block; any thread may make them.
 """
 
 from __future__ import annotations
@@ -15,16 +16,21 @@ import threading
 import time
 import uuid
 import weakref
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from azbatch_core.local.blobs.blocks import BlockSource, block_file, waiting_blocks
 from azbatch_core.local.blobs.errors import BlobError
-from azbatch_core.local.blobs.names import hashed_path, is_blob_name, is_container_name, natural_path
+from azbatch_core.local.blobs.names import HASHED, hashed_path, is_blob_name, is_container_name, natural_path
+from azbatch_core.local.blobs.records import Blob, Container, blob_of, container_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from azbatch_core.local.blobs.records import Block
+
+    Check = Callable[["Blob | None"], None]
 
 _SERVICE_FOLDER = ".service"
 _SCHEMA = """
@@ -40,47 +46,6 @@ CREATE TABLE IF NOT EXISTS blobs (
 _COLUMNS = "container, name, path, size, etag, created, modified, properties, metadata, blocks"
 
 
-@dataclass(frozen=True)
-class Container:
-    """A container's record."""
-
-    name: str
-    etag: str
-    modified: datetime
-    metadata: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Block:
-    """A block of a blob: its base64 id and its size in bytes."""
-
-    id: str
-    size: int
-
-
-@dataclass(frozen=True)
-class Blob:
-    """A blob's record.
-
-    Attributes:
-        path: Where its content lies.
-        etag: Without quotes.
-        properties: Header names such as `content-type` with their values.
-        blocks: What it was committed from; empty if it was put in one piece.
-    """
-
-    container: str
-    name: str
-    path: Path
-    size: int
-    etag: str
-    created: datetime
-    modified: datetime
-    properties: Mapping[str, str] = field(default_factory=dict)
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    blocks: tuple[Block, ...] = ()
-
-
 class BlobStore:
     """The blobs below one folder. Several stores, also of several threads, may share the folder."""
 
@@ -88,7 +53,9 @@ class BlobStore:
         self.root = root
         self._service = root / _SERVICE_FOLDER
         self._incoming = self._service / "incoming"
-        self._incoming.mkdir(parents=True, exist_ok=True)
+        self._trash = self._service / "trash"
+        for folder in (self._incoming, self._trash):
+            folder.mkdir(parents=True, exist_ok=True)
         self._lock = threading.RLock()
         self._last_etag = 0
         self._db = sqlite3.connect(self._service / "index.db", timeout=30, check_same_thread=False)
@@ -102,6 +69,25 @@ class BlobStore:
         """Let go of the files; calling it again is fine."""
         self._close()
 
+    def sweep(self) -> None:
+        """Delete what a killed service left half done; only while nobody else writes to the folder."""
+        for folder in (self._incoming, self._trash):
+            for entry in folder.iterdir():
+                _delete(entry)
+        with self._lock:
+            known = {row[0] for row in self._db.execute("SELECT path FROM blobs")}
+        for container in self.containers():
+            for path in (self.root / container.name).glob(f"{HASHED}*"):
+                if path.relative_to(self.root).as_posix() not in known:
+                    path.unlink()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """One at a time, of all stores on the folder, and wholly or not at all."""
+        with self._lock, self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+
     # Containers
 
     def create_container(self, name: str, metadata: Mapping[str, str] | None = None) -> Container:
@@ -114,12 +100,12 @@ class BlobStore:
             raise BlobError("InvalidResourceName")
         row = (name, self._new_etag(), time.time(), json.dumps(dict(metadata or {})))
         try:
-            with self._lock, self._db:
+            with self._writing():
                 self._db.execute("INSERT INTO containers VALUES (?, ?, ?, ?)", row)
+                (self.root / name).mkdir(exist_ok=True)
         except sqlite3.IntegrityError:
             raise BlobError("ContainerAlreadyExists") from None
-        (self.root / name).mkdir(exist_ok=True)
-        return _container(row)
+        return container_of(row)
 
     def container(self, name: str) -> Container:
         """Look a container up; raises `ContainerNotFound`."""
@@ -127,7 +113,7 @@ class BlobStore:
             row = self._db.execute("SELECT * FROM containers WHERE name = ?", (name,)).fetchone()
         if row is None:
             raise BlobError("ContainerNotFound")
-        return _container(row)
+        return container_of(row)
 
     def containers(self, prefix: str = "", after: str = "", limit: int = 5000) -> list[Container]:
         """The containers whose names start with `prefix` and come after `after`, in order."""
@@ -135,16 +121,30 @@ class BlobStore:
             rows = self._db.execute(
                 "SELECT * FROM containers WHERE name > ? AND name >= ? ORDER BY name", (after, prefix)
             )
-            return [_container(row) for row in _while_prefixed(rows, 0, prefix, limit)]
+            return [container_of(row) for row in _while_prefixed(rows, 0, prefix, limit)]
 
     def delete_container(self, name: str) -> None:
         """Delete a container with its blobs; raises `ContainerNotFound`."""
-        self.container(name)
-        with self._lock, self._db:
-            self._db.execute("DELETE FROM blobs WHERE container = ?", (name,))
-            self._db.execute("DELETE FROM containers WHERE name = ?", (name,))
-        shutil.rmtree(self.root / name, ignore_errors=True)
-        shutil.rmtree(self._service / "blocks" / name, ignore_errors=True)
+        with self._lock:
+            with self._writing():
+                self.container(name)
+                self._db.execute("DELETE FROM blobs WHERE container = ?", (name,))
+                self._db.execute("DELETE FROM containers WHERE name = ?", (name,))
+            thrown = self._put_aside(self.root / name)
+        _delete(thrown)
+        self._throw(self._service / "blocks" / name)
+
+    def _throw(self, folder: Path) -> None:
+        """Delete a folder that need not be there; others may make a new one of that name meanwhile."""
+        with self._lock:
+            thrown = self._put_aside(folder)
+        _delete(thrown)
+
+    def _put_aside(self, folder: Path) -> Path:
+        target = self._trash / uuid.uuid4().hex
+        with contextlib.suppress(FileNotFoundError):
+            folder.rename(target)
+        return target
 
     # Blobs
 
@@ -166,6 +166,20 @@ class BlobStore:
         if found is None:
             raise BlobError("BlobNotFound")
         return found
+
+    def open(self, container: str, name: str) -> tuple[Blob, BinaryIO]:
+        """A blob with its content as it is now, whatever becomes of it later. To be closed.
+
+        Raises:
+            BlobError: `ContainerNotFound` or `BlobNotFound`.
+        """
+        blob = self.blob(container, name)
+        while (file := _opened(blob.path)) is None:
+            newer = self.blob(container, name)
+            if newer.path == blob.path:  # somebody else took the file away
+                raise BlobError("BlobNotFound")
+            blob = newer
+        return blob, file
 
     def blobs(self, container: str, prefix: str = "", after: str = "", limit: int = 5000) -> list[Blob]:
         """The blobs whose names start with `prefix` and come after `after`, in order."""
@@ -191,61 +205,80 @@ class BlobStore:
         properties: Mapping[str, str] | None = None,
         metadata: Mapping[str, str] | None = None,
         blocks: Iterable[Block] = (),
+        check: Check | None = None,
     ) -> Blob:
-        """Move `content` (from `incoming`) into place as a blob, in place of one that was there.
+        """Move `content` (from `incoming`) into place as a blob, instead of one that was there.
+
+        `check` sees the blob that is there at that moment, and may refuse.
 
         Raises:
-            BlobError: `ContainerNotFound` or `InvalidResourceName`.
+            BlobError: `ContainerNotFound` or `InvalidResourceName`, or what `check` raises.
         """
         if not is_blob_name(name):
             raise BlobError("InvalidResourceName")
-        with self._lock:
-            old = self.find(container, name)
-            path = old.path if old else self._free_path(container, name)
-            now = time.time()
-            size = content.stat().st_size
-            path.parent.mkdir(parents=True, exist_ok=True)
-            content.replace(path)
-            row = (
-                container,
-                name,
-                path.relative_to(self.root).as_posix(),
-                size,
-                self._new_etag(),
-                old.created.timestamp() if old else now,
-                now,
-                json.dumps(dict(properties or {})),
-                json.dumps(dict(metadata or {})),
-                json.dumps([[block.id, block.size] for block in blocks]),
-            )
-            with self._db:
+        size = content.stat().st_size
+        with self._lock, ExitStack() as undo:
+            with self._writing():
+                old = self.find(container, name)
+                if check is not None:
+                    check(old)
+                now = time.time()
+                path = self._free_path(container, name)
+                row = (
+                    container,
+                    name,
+                    path.relative_to(self.root).as_posix(),
+                    size,
+                    self._new_etag(),
+                    old.created.timestamp() if old else now,
+                    now,
+                    json.dumps(dict(properties or {})),
+                    json.dumps(dict(metadata or {})),
+                    json.dumps([[block.id, block.size] for block in blocks]),
+                )
+                path.parent.mkdir(parents=True, exist_ok=True)
+                content.replace(path)
+                undo.callback(path.unlink, missing_ok=True)
                 self._db.execute("INSERT OR REPLACE INTO blobs VALUES (?,?,?,?,?,?,?,?,?,?)", row)
+            undo.pop_all()
+            if old is not None:
+                self._discard(old)
         self._drop_blocks(container, name)
         return self._blob(row)
 
-    def set_metadata(self, container: str, name: str, metadata: Mapping[str, str]) -> Blob:
-        """Replace a blob's metadata."""
-        with self._lock, self._db:
-            self.blob(container, name)
+    def set_metadata(
+        self, container: str, name: str, metadata: Mapping[str, str], check: Check | None = None
+    ) -> Blob:
+        """Replace a blob's metadata; `check` as for `put`."""
+        with self._writing():
+            found = self.blob(container, name)
+            if check is not None:
+                check(found)
             self._db.execute(
                 "UPDATE blobs SET metadata = ?, etag = ?, modified = ? WHERE container = ? AND name = ?",
                 (json.dumps(dict(metadata)), self._new_etag(), time.time(), container, name),
             )
         return self.blob(container, name)
 
-    def delete(self, container: str, name: str) -> None:
-        """Delete a blob; raises `ContainerNotFound` or `BlobNotFound`."""
+    def delete(self, container: str, name: str, check: Check | None = None) -> None:
+        """Delete a blob; raises `ContainerNotFound` or `BlobNotFound`, or what `check` raises."""
         with self._lock:
-            blob = self.blob(container, name)
-            with self._db:
+            with self._writing():
+                blob = self.blob(container, name)
+                if check is not None:
+                    check(blob)
                 self._db.execute("DELETE FROM blobs WHERE container = ? AND name = ?", (container, name))
-            blob.path.unlink(missing_ok=True)
-            folder = blob.path.parent
-            with contextlib.suppress(OSError):  # not empty: other blobs lie there
-                while folder != self.root / container:
-                    folder.rmdir()
-                    folder = folder.parent
+            self._discard(blob)
         self._drop_blocks(container, name)
+
+    def _discard(self, blob: Blob) -> None:
+        """Delete the content of a blob that is not in the table any more, and folders that this empties."""
+        blob.path.unlink(missing_ok=True)
+        folder = blob.path.parent
+        with contextlib.suppress(OSError):  # not empty: other blobs lie there
+            while folder != self.root / blob.container:
+                folder.rmdir()
+                folder = folder.parent
 
     # Blocks that are not committed
 
@@ -255,18 +288,13 @@ class BlobStore:
         if not is_blob_name(name):
             raise BlobError("InvalidResourceName")
         folder = self._block_folder(container, name)
-        folder.mkdir(parents=True, exist_ok=True)
-        content.replace(folder / _block_file(block_id))
+        with self._lock:
+            folder.mkdir(parents=True, exist_ok=True)
+            content.replace(folder / block_file(block_id))
 
     def uncommitted(self, container: str, name: str) -> list[Block]:
         """The blocks that wait to be committed, in order of their ids."""
-        folder = self._block_folder(container, name)
-        if not folder.is_dir():
-            return []
-        return sorted(
-            (Block(bytes.fromhex(file.name).decode(), file.stat().st_size) for file in folder.iterdir()),
-            key=lambda block: block.id,
-        )
+        return waiting_blocks(self._block_folder(container, name))
 
     def commit(
         self,
@@ -276,6 +304,7 @@ class BlobStore:
         *,
         properties: Mapping[str, str] | None = None,
         metadata: Mapping[str, str] | None = None,
+        check: Check | None = None,
     ) -> Blob:
         """Make a blob out of blocks.
 
@@ -285,16 +314,28 @@ class BlobStore:
             choice: Pairs of `Committed`, `Uncommitted` or `Latest` and a block id.
             properties: As for `put`.
             metadata: As for `put`.
+            check: As for `put`; asked before the blocks are copied, too.
 
         Raises:
-            BlobError: `InvalidBlockList`: one of the blocks is not there.
+            BlobError: `InvalidBlockList`: one of the blocks is not there; or what `check` raises.
         """
-        source = _Blocks(self._block_folder(container, name), self.find(container, name))
+        old = self.find(container, name)
+        if check is not None:
+            check(old)
+        source = BlockSource(self._block_folder(container, name), old)
         target = self.incoming()
         try:
             with target.open("wb") as output:
                 blocks = [source.append(output, kind, block_id) for kind, block_id in choice]
-            return self.put(container, name, target, properties=properties, metadata=metadata, blocks=blocks)
+            return self.put(
+                container,
+                name,
+                target,
+                properties=properties,
+                metadata=metadata,
+                blocks=blocks,
+                check=check,
+            )
         finally:
             target.unlink(missing_ok=True)
 
@@ -302,7 +343,7 @@ class BlobStore:
         return self._service / "blocks" / container / hashlib.sha256(name.encode()).hexdigest()
 
     def _drop_blocks(self, container: str, name: str) -> None:
-        shutil.rmtree(self._block_folder(container, name), ignore_errors=True)
+        self._throw(self._block_folder(container, name))
 
     def _free_path(self, container: str, name: str) -> Path:
         folder = self.root / container
@@ -312,7 +353,7 @@ class BlobStore:
             parents = [parent for parent in path.parents if parent.is_relative_to(folder)]
             if not _exists(path) and all(parent.is_dir() or not _exists(parent) for parent in parents):
                 return path
-        return folder / hashed_path(name)
+        return folder / hashed_path(name, uuid.uuid4().hex)
 
     def _new_etag(self) -> str:
         with self._lock:
@@ -320,60 +361,20 @@ class BlobStore:
             return f"0x{self._last_etag:X}"
 
     def _blob(self, row: tuple[Any, ...]) -> Blob:
-        container, name, path, size, etag, created, modified, properties, metadata, blocks = row
-        return Blob(
-            container,
-            name,
-            self.root / path,
-            size,
-            etag,
-            _utc(created),
-            _utc(modified),
-            json.loads(properties),
-            json.loads(metadata),
-            tuple(Block(*block) for block in json.loads(blocks)),
-        )
+        return blob_of(row, self.root)
 
 
-class _Blocks:
-    """The blocks that a commit may choose from: those that wait, and those of the blob as it is."""
-
-    def __init__(self, folder: Path, old: Blob | None) -> None:
-        self._folder = folder
-        self._old = old
-        self._committed: dict[str, tuple[int, int]] = {}
-        offset = 0
-        for block in old.blocks if old else ():
-            self._committed[block.id] = (offset, block.size)
-            offset += block.size
-
-    def append(self, output: BinaryIO, kind: str, block_id: str) -> Block:
-        """Write one block to `output`."""
-        waiting = self._folder / _block_file(block_id)
-        if kind in {"Uncommitted", "Latest"} and waiting.is_file():
-            with waiting.open("rb") as source:
-                shutil.copyfileobj(source, output)
-            return Block(block_id, waiting.stat().st_size)
-        if kind in {"Committed", "Latest"} and block_id in self._committed and self._old is not None:
-            offset, size = self._committed[block_id]
-            with self._old.path.open("rb") as source:
-                source.seek(offset)
-                output.write(source.read(size))
-            return Block(block_id, size)
-        raise BlobError("InvalidBlockList")
+def _opened(path: Path) -> BinaryIO | None:
+    with contextlib.suppress(FileNotFoundError):
+        return path.open("rb")
+    return None
 
 
-def _block_file(block_id: str) -> str:
-    return block_id.encode().hex()
-
-
-def _container(row: tuple[Any, ...]) -> Container:
-    name, etag, modified, metadata = row
-    return Container(name, etag, _utc(modified), json.loads(metadata))
-
-
-def _utc(seconds: float) -> datetime:
-    return datetime.fromtimestamp(seconds, timezone.utc)
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _exists(path: Path) -> bool:

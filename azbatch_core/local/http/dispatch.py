@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import uuid
+from contextlib import closing
 from datetime import datetime, timezone
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -159,8 +160,11 @@ async def _send(response: Response, receive: Receive, send: Send, *, head: bool)
         (name.encode("latin-1"), value.encode("latin-1", "replace"))
         for name, value in (_STANDING | response.headers).items()
     ]
-    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    start = {"type": "http.response.start", "status": response.status, "headers": headers}
     if isinstance(response.body, bytes):
+        await send(start)
         await send({"type": "http.response.body", "body": response.body})
         return
-    await stream(response.body, receive, send)
+    with closing(response.body):
+        await send(start)
+        await stream(response.body, receive, send)

@@ -14,12 +14,13 @@ from urllib.parse import quote
 
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.http.dates import http_date_of, wire_time_of
+from azbatch_core.local.streaming import FilePart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any
+    from typing import Any, BinaryIO
 
-_CHUNK = 256 * 1024
+_AT_ONCE = 256 * 1024  # bytes
 _DIGITS_MOST = 19  # as many as a 64-bit number has
 _TYPES = mimetypes.MimeTypes(filenames=())
 
@@ -88,7 +89,7 @@ def find(root: Path, name: str) -> FileEntry:
 
     Raises:
         BatchError: `InvalidUri` for a name that is no relative path without `..`, `FileNotFound` if there is
-            none, or if a link leads out of `root`.
+            none, if a link leads out of `root`, or if reading it could last for ever: a pipe, a device.
     """
     parts = name.split("/")
     if "\0" in name or any(part in ("", ".", "..") for part in parts):
@@ -97,13 +98,16 @@ def find(root: Path, name: str) -> FileEntry:
     try:
         if not path.resolve(strict=True).is_relative_to(root.resolve()):
             raise BatchError("FileNotFound")
-        return FileEntry(name, path, path.stat())
+        status = path.stat()
     except (OSError, RuntimeError):  # a loop of links is a RuntimeError before Python 3.13
         raise BatchError("FileNotFound") from None
+    if not _is_plain(status):
+        raise BatchError("FileNotFound")
+    return FileEntry(name, path, status)
 
 
 def walk(root: Path, *, recursive: bool) -> Iterator[FileEntry]:
-    """What is in `root`, folder by folder, each sorted by name; links to folders are not followed."""
+    """What `find` would find, folder by folder, each sorted by name; links to folders are not entered."""
     waiting = deque([("", root)])
     while waiting:
         prefix, directory = waiting.popleft()
@@ -118,6 +122,8 @@ def walk(root: Path, *, recursive: bool) -> Iterator[FileEntry]:
                 if item.is_symlink():
                     status = find(root, prefix + item.name).status
             except (OSError, BatchError):
+                continue
+            if not _is_plain(status):
                 continue
             entry = FileEntry(prefix + item.name, Path(item.path), status)
             yield entry
@@ -147,31 +153,35 @@ def parse_range(header: str, size: int) -> tuple[int, int]:
     return start, end - start + 1
 
 
-def read(path: Path, start: int, length: int) -> bytes | Iterator[bytes]:
-    """`length` bytes from `start` on, many of them in chunks; fewer if the file has shrunk meanwhile.
+def read(path: Path, start: int, length: int) -> bytes | FilePart:
+    """`length` bytes from `start` on, many of them from the file as it is now; fewer if it shrinks meanwhile.
 
     Raises:
         BatchError: `FileNotFound`, `IOError`.
     """
-    if length > _CHUNK:
-        return _chunks(path, start, length)
     try:
-        return b"".join(_chunks(path, start, length))
+        file = _open(path)
+        if length > _AT_ONCE:
+            return FilePart(file, start, length)
+        with file:
+            return b"".join(FilePart(file, start, length))
     except FileNotFoundError:
         raise BatchError("FileNotFound") from None
     except OSError as error:
         raise BatchError("IOError", Reason=error.strerror or "The file cannot be read.") from None
 
 
-def _chunks(path: Path, start: int, length: int) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        file.seek(start)
-        while length > 0:
-            chunk = file.read(min(_CHUNK, length))
-            if not chunk:
-                return
-            length -= len(chunk)
-            yield chunk
+def _open(path: Path) -> BinaryIO:
+    # Without waiting: a task may have put a pipe there since it was looked at.
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115 - the caller closes
+    if not _is_plain(os.fstat(file.fileno())):
+        file.close()
+        raise FileNotFoundError(path)
+    return file
+
+
+def _is_plain(status: os.stat_result) -> bool:
+    return stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
 
 
 def delete(entry: FileEntry, *, recursive: bool) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from azbatch_core.local.streaming import FilePart
 
 JSON_TYPE = "application/json;odata=minimalmetadata"
-Chunks: TypeAlias = "Iterable[bytes]"
 
 
 @dataclass
@@ -21,12 +20,12 @@ class Response:
     A body without `Content-Length` goes out chunked, as the service sends successes.
 
     Attributes:
-        body: the bytes, or an iterable of chunks for files.
+        body: the bytes, or a part of a file, which is closed when the response has gone.
     """
 
     status: int
     headers: dict[str, str] = field(default_factory=dict)
-    body: bytes | Chunks = b""
+    body: bytes | FilePart = b""
 
 
 def json_response(status: int, document: dict[str, Any]) -> Response:

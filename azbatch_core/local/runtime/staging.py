@@ -125,7 +125,7 @@ class _Stager:
                     return
                 target = self._blob_target(blob.name, file)
                 if target is not None:
-                    with blob.path.open("rb") as source:
+                    with store.open(container, blob.name)[1] as source:
                         self._write(target, iter(lambda: source.read(1024 * 1024), b""), file)
 
     def _blob_target(self, name: str, file: dict[str, Any]) -> Path | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -142,7 +143,41 @@ def test_reading_stops_at_the_length_that_was_promised(root):
     assert files.read(path, 2, 3) == b"234"
     big = root / "big"
     big.write_bytes(bytes(1_000_000))
-    assert sum(map(len, files.read(big, 10, 900_000))) == 900_000
+    with closing(files.read(big, 10, 900_000)) as part:
+        assert sum(map(len, part)) == 900_000
+
+
+@pytest.mark.parametrize("length", [1, 900_000])
+def test_a_file_that_vanished_since_it_was_found_is_not_found(root, length):
+    path = root / "wd" / "out file.bin"
+    path.unlink()
+    assert code(files.read, path, 0, length) == "FileNotFound"
+    os.mkfifo(path)
+    assert code(files.read, path, 0, length) == "FileNotFound"
+
+
+def test_a_file_is_sent_to_its_end_although_it_is_deleted_meanwhile(root):
+    big = root / "big"
+    big.write_bytes(bytes(1_000_000))
+    with closing(files.read(big, 0, 1_000_000)) as part:
+        big.unlink()
+        assert sum(map(len, part)) == 1_000_000
+
+
+def test_what_could_be_read_for_ever_is_neither_listed_nor_found(root):
+    os.mkfifo(root / "wd" / "pipe")
+    (root / "wd" / "piped").symlink_to("pipe")
+    for name in ("wd/pipe", "wd/piped"):
+        assert code(files.find, root, name) == "FileNotFound"
+    assert {entry.name for entry in files.walk(root, recursive=True)} == {
+        *("stdout.txt", "wd", "wd/deep", "wd/deep/x", "wd/out file.bin"),
+    }
+
+
+def test_a_root_behind_a_link_works(root, tmp_path):
+    (tmp_path / "link").symlink_to(root)
+    assert files.find(tmp_path / "link", "stdout.txt").status.st_size == 6
+    assert [entry.name for entry in files.walk(tmp_path / "link", recursive=False)] == ["stdout.txt", "wd"]
 
 
 def test_a_folder_is_deleted_only_recursively(root):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,7 @@ class Line:
 def test_all_of_it_is_sent_to_who_listens() -> None:
     async def run() -> bytes:
         line = Line()
-        await stream([b"a", b"b", b"c"], line.receive, line.send)
+        await stream(iter([b"a", b"b", b"c"]), line.receive, line.send)
         assert [part.get("more_body", False) for part in line.sent] == [True, True, True, False]
         return b"".join(part["body"] for part in line.sent)
 
@@ -57,15 +58,21 @@ def test_others_have_their_turn_meanwhile() -> None:
         line = Line()
         turns: list[int] = []
 
-        async def other() -> None:
+        loop = asyncio.get_running_loop()
+
+        def turn(seen: threading.Event) -> None:
             turns.append(len(line.sent))
+            seen.set()
 
         def pieces() -> Iterator[bytes]:
             for _ in range(5):
-                asyncio.get_running_loop().create_task(other())
+                # A slow disk: the loop turns while a piece is being read.
+                seen = threading.Event()
+                loop.call_soon_threadsafe(turn, seen)
+                assert seen.wait(30)
                 yield b"x"
 
         await stream(pieces(), line.receive, line.send)
-        assert turns == [1, 2, 3, 4, 5]
+        assert turns == [0, 1, 2, 3, 4]
 
     asyncio.run(run())

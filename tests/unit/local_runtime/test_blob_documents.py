@@ -10,7 +10,7 @@ import pytest
 
 from azbatch_core.local.blobs.documents import blob_list, error_document, http_date, parse_block_list
 from azbatch_core.local.blobs.errors import BlobError
-from azbatch_core.local.blobs.store import Blob
+from azbatch_core.local.blobs.records import Blob
 
 NOW = datetime(2026, 12, 1, 4, 5, 6, tzinfo=timezone.utc)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import TYPE_CHECKING
 
 import pytest
@@ -69,6 +70,100 @@ def test_a_new_content_replaces_the_old_and_changes_the_etag(store: BlobStore) -
     assert (second.size, second.path.read_text()) == (2, "22")
     assert second.etag != first.etag
     assert second.created == first.created
+
+
+def test_an_overwrite_that_is_killed_leaves_one_of_the_two_contents(store: BlobStore) -> None:
+    """Whatever the table says is on disk, at every moment: the file that it names is never touched."""
+    seen: list[tuple[str, str]] = []
+
+    def look(_statement: str) -> None:
+        other = BlobStore(store.root)
+        blob = other.blob("box", "x")
+        seen.append((blob.etag, blob.path.read_text()))
+        other.close()
+
+    put(store, "x", "old")
+    first = store.blob("box", "x")
+    store._db.set_trace_callback(look)
+    put(store, "x", "new")
+    store._db.set_trace_callback(None)
+    second = store.blob("box", "x")
+    assert len(seen) > 2
+    assert set(seen) <= {(first.etag, "old"), (second.etag, "new")}
+    assert len(files(store)) == 1
+
+
+def test_a_content_that_cannot_be_entered_leaves_the_old_one(store: BlobStore) -> None:
+    put(store, "x", "old")
+    pages = store._db.execute("PRAGMA page_count").fetchone()[0]
+    store._db.execute(f"PRAGMA max_page_count={pages}")
+    content = store.incoming()
+    content.write_text("new")
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        store.put("box", "x", content, metadata={"big": "x" * 100_000})
+    assert store.blob("box", "x").path.read_text() == "old"
+    assert len(files(store)) == 1
+    put(store, "x", "newer")
+    assert store.blob("box", "x").path.read_text() == "newer"
+
+
+def test_what_a_killed_service_left_half_done_is_swept_up(store: BlobStore) -> None:
+    put(store, "a", "1")
+    put(store, "a", "2")
+    put(store, "..", "kept")
+    (store.root / "box" / f"%{'0' * 64}-1").write_text("a version that was never entered")
+    store.incoming().write_text("half of it")
+    (store.root / ".service/trash/1/a").mkdir(parents=True)
+    store.sweep()
+    assert store.blob("box", "a").path.read_text() == "2"
+    assert store.blob("box", "..").path.read_text() == "kept"
+    assert len(files(store)) == 2
+    assert list((store.root / ".service/incoming").iterdir()) == []
+    assert list((store.root / ".service/trash").iterdir()) == []
+
+
+def test_an_open_content_stays_what_it_was(store: BlobStore) -> None:
+    put(store, "x", "old")
+    blob, file = store.open("box", "x")
+    with file:
+        put(store, "x", "newer")
+        assert file.read() == b"old"
+        assert blob.size == 3
+    store.blob("box", "x").path.unlink()
+    with pytest.raises(BlobError, match="BlobNotFound"):
+        store.open("box", "x")
+
+
+def test_opening_a_blob_that_is_being_replaced_finds_the_new_content(
+    store: BlobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(store, "x", "old")
+    stale = store.blob("box", "x")
+    put(store, "x", "new")
+    found = iter([stale])
+    look_up = store.blob
+    monkeypatch.setattr(store, "blob", lambda *names: next(found, None) or look_up(*names))
+    blob, file = store.open("box", "x")
+    with file:
+        assert (file.read(), blob.etag) == (b"new", look_up("box", "x").etag)
+
+
+def test_blocks_make_a_blob_and_committed_ones_can_be_used_again(store: BlobStore) -> None:
+    for block_id, size in (("YQ==", 3_000_000), ("Yg==", 10)):
+        content = store.incoming()
+        content.write_bytes(block_id.encode()[:1] * size)
+        store.put_block("box", "x", block_id, content)
+    assert [(block.id, block.size) for block in store.uncommitted("box", "x")] == [
+        ("YQ==", 3_000_000),
+        ("Yg==", 10),
+    ]
+    store.commit("box", "x", [("Latest", "YQ=="), ("Uncommitted", "Yg==")])
+    assert store.uncommitted("box", "x") == []
+    again = store.commit("box", "x", [("Committed", "Yg=="), ("Committed", "YQ==")])
+    assert [(block.id, block.size) for block in again.blocks] == [("Yg==", 10), ("YQ==", 3_000_000)]
+    assert again.path.stat().st_size == 3_000_010
+    with pytest.raises(BlobError, match="InvalidBlockList"):
+        store.commit("box", "x", [("Uncommitted", "YQ==")])
 
 
 def test_empty_folders_go_with_their_last_blob(store: BlobStore) -> None:
