@@ -7,9 +7,12 @@ answer is public, its wording wins over the document's. Packages below the HTTP 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from typing import Any, NamedTuple
 
-__all__ = ["ERRORS", "BatchError", "ErrorInfo"]
+__all__ = ["ERRORS", "BatchError", "ErrorInfo", "invalid_property", "shown"]
+
+_SHOWN_CHARACTERS = 1024
 
 
 class ErrorInfo(NamedTuple):
@@ -250,3 +253,19 @@ class BatchError(Exception):
     def __str__(self) -> str:
         detail = "".join(f", {key}={value}" for key, value in self.values)
         return f"{self.code} ({self.status}): {self.message}{detail}"
+
+
+def invalid_property(name: str, value: Any, reason: str | None = None) -> BatchError:
+    """The error for a property of the body with a wrong value."""
+    return BatchError(
+        "InvalidPropertyValue",
+        PropertyName=name,
+        PropertyValue=shown(value),
+        Reason=reason or ERRORS["InvalidPropertyValue"].message,
+    )
+
+
+def shown(value: Any) -> str:
+    """A value of the body as errors show it: text as it is, all else as JSON, not too much of it."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text[:_SHOWN_CHARACTERS]

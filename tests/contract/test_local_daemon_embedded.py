@@ -144,7 +144,7 @@ def test_a_full_disk_is_a_503_then_a_stop_and_the_next_start_has_what_was_acknow
         assert service.engine is not None
         assert thread is not None
         assert loop is not None
-        asyncio.run_coroutine_threadsafe(_grow_no_more(service.engine.world.store), loop).result()
+        asyncio.run_coroutine_threadsafe(_grow_no_more(service.engine.account.store), loop).result()
         big = [models.EnvironmentSetting(name="X", value="x" * 100_000)]
         job = models.BatchJobCreateOptions(
             id="job", pool_info=models.BatchPoolInfo(pool_id="pool"), common_environment_settings=big

@@ -2,7 +2,7 @@
 
 `Engine` is all that the routes see. Its calls come from `pool_commands`, `job_commands` and
 `task_commands`; what goes on by itself is in `tick` and the modules that it calls, over the state in
-`world`.
+`account`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import sqlite3
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.engine.account import Account
 from azbatch_core.local.engine.pool_commands import PoolCommands
 from azbatch_core.local.engine.recovery import recover
 from azbatch_core.local.engine.task_commands import TaskCommands
 from azbatch_core.local.engine.tick import tick
-from azbatch_core.local.engine.world import World
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules.nodes import COMING, USABLE
 from azbatch_core.local.store.database import Database
@@ -46,22 +46,22 @@ class Engine(PoolCommands, TaskCommands):
     ) -> None:
         settings.state_dir.mkdir(parents=True, exist_ok=True)
         store = Database(settings.state_dir / "batch.sqlite3")
-        self.world = World(settings, clock, runtime, store)
-        self.world.tick = lambda: tick(self.world)
-        self.world.gave_up = gave_up
+        self.account = Account(settings, clock, runtime, store)
+        self.account.tick = lambda: tick(self.account)
+        self.account.gave_up = gave_up
 
     async def start(self) -> None:
         """Take up what an earlier process left; on return nothing that it started is alive."""
-        self.world.runtime.kill_orphans()
-        recover(self.world)
+        self.account.runtime.kill_orphans()
+        recover(self.account)
         self.done()
 
     async def stop(self) -> None:
         """Stop at once. What runs is killed and goes back to active at the next start."""
-        self.world.halt()
-        await self.world.runtime.close()
+        self.account.halt()
+        await self.account.runtime.close()
         with suppress(sqlite3.Error):
-            self.world.store.close()
+            self.account.store.close()
 
     @contextmanager
     def guard(self) -> Iterator[None]:
@@ -70,22 +70,22 @@ class Engine(PoolCommands, TaskCommands):
         Raises:
             BatchError: ServerBusy: the database cannot be written.
         """
-        if not self.world.stopping:
-            with self.world.whole():
+        if not self.account.stopping:
+            with self.account.whole():
                 yield
-        if self.world.stopping:
+        if self.account.stopping:
             raise BatchError("ServerBusy")
 
     def busy(self) -> bool:
         """Whether anything runs, or a ready task has a node to hope for."""
-        world = self.world
-        if any(world.on_node.values()) or world.due_jobs:
+        account = self.account
+        if any(account.on_node.values()) or account.due_jobs:
             return True
-        for name, jobs in world.pool_jobs.items():
-            pool = world.pool_ids.get(name)
-            if pool is None or not any(world.counts[key].ready for key in jobs):
+        for name, jobs in account.pool_jobs.items():
+            pool = account.pool_ids.get(name)
+            if pool is None or not any(account.counts[key].ready for key in jobs):
                 continue
-            hopeful = any(node.state in USABLE | COMING for node in world.pool_nodes[pool.key].values())
+            hopeful = any(node.state in USABLE | COMING for node in account.pool_nodes[pool.key].values())
             if hopeful or pool.allocation == "resizing":
                 return True
         return False

@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from azbatch_core.local.engine.world import World
+    from azbatch_core.local.engine.account import Account
 
 __all__ = ["Commands"]
 
 
 class Commands:
-    """Calls on a world: synchronous, in the event loop's thread, committed before they return.
+    """Calls on an account: synchronous, in the event loop's thread, committed before they return.
 
     A call that raises has changed nothing (`Engine.guard` sees to it when the disk is full). Documents are
     the wire's, complete, and the caller's own.
     """
 
-    world: World
+    account: Account
 
     def done(self) -> None:
         """Commit, and let the engine look at what the call has set in motion."""
-        self.world.store.commit()
-        self.world.wake()
+        self.account.store.commit()
+        self.account.wake()

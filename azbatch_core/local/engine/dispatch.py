@@ -9,7 +9,7 @@ import orjson
 from azbatch_core.local.engine import tasks
 
 if TYPE_CHECKING:
-    from azbatch_core.local.engine.world import World
+    from azbatch_core.local.engine.account import Account
     from azbatch_core.local.rules.placement import FreeSlots
     from azbatch_core.local.store.records import Doc, Job, Pool
     from azbatch_core.local.store.tasks import ReadyTask
@@ -20,43 +20,45 @@ _AFFINITY = b'"affinityInfo"'
 _UNLIMITED = -1
 
 
-def fill_pool(world: World, pool: Pool) -> None:
+def fill_pool(account: Account, pool: Pool) -> None:
     """Start as many ready tasks of a pool's jobs as there is room for."""
-    free = world.free[pool.key]
+    free = account.free[pool.key]
     if pool.state != "active" or not free.largest:
         return
-    jobs = [job for job in world.pool_jobs.get(pool.id.lower(), {}).values() if world.counts[job.key].ready]
+    jobs = [
+        job for job in account.pool_jobs.get(pool.id.lower(), {}).values() if account.counts[job.key].ready
+    ]
     jobs.sort(key=lambda job: (-job.spec["priority"], job.key))
     for job in jobs:
         if not free.largest:
             return
-        _fill_from(world, pool, free, job)
+        _fill_from(account, pool, free, job)
 
 
-def _fill_from(world: World, pool: Pool, free: FreeSlots, job: Job) -> None:
+def _fill_from(account: Account, pool: Pool, free: FreeSlots, job: Job) -> None:
     pack = pool.spec["taskSchedulingPolicy"]["nodeFillType"] == "pack"
-    barred = world.barred.get(job.key, ())
+    barred = account.barred.get(job.key, ())
     parallel = job.spec["maxParallelTasks"]
-    counts = world.counts[job.key]
+    counts = account.counts[job.key]
     smallest_refused = pool.spec["taskSlotsPerNode"] + 1
-    for row in world.queues[job.key].walk(world.store.tasks, pool.spec["taskSlotsPerNode"]):
+    for row in account.queues[job.key].walk(account.store.tasks, pool.spec["taskSlotsPerNode"]):
         if parallel != _UNLIMITED and counts.tasks["running"] >= parallel:
             return
-        if row.slots >= smallest_refused or (job.key, row.id.lower()) in world.dying:
+        if row.slots >= smallest_refused or (job.key, row.id.lower()) in account.dying:
             continue
         spec: Doc = orjson.loads(row.spec)
-        preferred = _preferred(world, pool, row, spec)
+        preferred = _preferred(account, pool, row, spec)
         key = free.find(row.slots, pack=pack, barred=barred, preferred=preferred)
         if key is not None:
-            tasks.start(world, job, row, spec, world.nodes[key])
+            tasks.start(account, job, row, spec, account.nodes[key])
         elif row.slots == 1:
             return
         else:
             smallest_refused = row.slots
 
 
-def _preferred(world: World, pool: Pool, row: ReadyTask, spec: Doc) -> int | None:
+def _preferred(account: Account, pool: Pool, row: ReadyTask, spec: Doc) -> int | None:
     if _AFFINITY not in row.spec:
         return None
     wanted = str((spec.get("affinityInfo") or {}).get("affinityId", "")).removeprefix("TVM:").lower()
-    return next((node.key for node in world.pool_nodes[pool.key].values() if node.id == wanted), None)
+    return next((node.key for node in account.pool_nodes[pool.key].values() if node.id == wanted), None)

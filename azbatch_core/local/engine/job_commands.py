@@ -10,7 +10,7 @@ from azbatch_core.local.engine.base import Commands
 from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import jobs as rules
-from azbatch_core.local.rules.documents import failure
+from azbatch_core.local.runtime.failures import failure
 from azbatch_core.local.store.records import Job
 
 if TYPE_CHECKING:
@@ -35,16 +35,16 @@ class JobCommands(Commands):
                 JobBeingDeleted, ActiveJobAndScheduleQuotaReached, NotImplemented (job manager tasks).
         """
         rules.check_new(body)
-        world = self.world
-        found = world.job_ids.get(body["id"].lower())
+        account = self.account
+        found = account.job_ids.get(body["id"].lower())
         if found is not None:
             raise BatchError("JobBeingDeleted" if found.state == "deleting" else "JobExists")
-        open_jobs = sum(job.state in rules.QUOTA_STATES for job in world.jobs.values())
-        if open_jobs >= world.settings.job_quota:
+        open_jobs = sum(job.state in rules.QUOTA_STATES for job in account.jobs.values())
+        if open_jobs >= account.settings.job_quota:
             raise BatchError("ActiveJobAndScheduleQuotaReached")
-        now = world.stamp()
+        now = account.stamp()
         job = Job(
-            key=world.store.next_key("jobs"),
+            key=account.store.next_key("jobs"),
             id=body["id"],
             spec=rules.fill(body),
             created=now,
@@ -54,30 +54,28 @@ class JobCommands(Commands):
             pool_id=body["poolInfo"].get("poolId") or "",
         )
         self._make_auto_pool(job, now)
-        world.add_job(job)
-        world.touch(job)
-        world.due_jobs[job.key] = None
-        jobs.arm_wall_clock(world, job)
+        account.add_job(job)
+        account.touch(job)
+        account.due_jobs[job.key] = None
+        jobs.arm_wall_clock(account, job)
         self.done()
-        return rules.job_document(job, world.base)
+        return rules.job_document(job, account.base)
 
     def _make_auto_pool(self, job: Job, now: int) -> None:
         auto = job.spec["poolInfo"].get("autoPoolSpecification")
         if auto is None:
             return
-        world = self.world
-        if len(world.pools) >= world.settings.pool_quota:
+        account = self.account
+        if len(account.pools) >= account.settings.pool_quota:
             # The job is made, and over: no reason, a scheduling error and an end (recorded).
             job.state, job.ended = "completed", now
-            job.scheduling_error = failure(
-                "AutoPoolCreationFailedWithQuotaReached", "The pool quota of the account has been reached"
-            )
+            job.scheduling_error = failure("AutoPoolCreationFailedWithQuotaReached")
             return
         prefix = auto.get("autoPoolIdPrefix")
         unique = str(uuid.uuid4()).upper()
         job.pool_id = f"{prefix}_{unique}" if prefix else unique
         job.auto_pool = True
-        allocation.new_pool(world, job.pool_id, auto.get("pool") or {})
+        allocation.new_pool(account, job.pool_id, auto.get("pool") or {})
 
     def get_job(self, job_id: str) -> Doc:
         """A job.
@@ -85,7 +83,7 @@ class JobCommands(Commands):
         Raises:
             BatchError: JobNotFound.
         """
-        return rules.job_document(self.find_job(job_id), self.world.base)
+        return rules.job_document(self.find_job(job_id), self.account.base)
 
     def list_jobs(
         self,
@@ -99,9 +97,9 @@ class JobCommands(Commands):
         `hints` (`{"state": …}`) may narrow what `match` is asked about.
         """
         state = (hints or {}).get("state")
-        found = [job for job in self.world.jobs.values() if state in {None, job.state}]
+        found = [job for job in self.account.jobs.values() if state in {None, job.state}]
         ordered = by_id(found, lambda job: job.id, after)
-        return page(ordered, lambda job: rules.job_document(job, self.world.base), match, limit)
+        return page(ordered, lambda job: rules.job_document(job, self.account.base), match, limit)
 
     def patch_job(self, job_id: str, body: Doc) -> Doc:
         """Replace what the body gives (PATCH); constraints as a whole.
@@ -123,7 +121,7 @@ class JobCommands(Commands):
         return self._change_job(job_id, body, rules.replaced)
 
     def _change_job(self, job_id: str, body: Doc, change: Callable[[Doc, Doc], Doc]) -> Doc:
-        world = self.world
+        account = self.account
         job = self._live_job(job_id)
         rules.check_changes(job, body)
         spec = change(job.spec, body)
@@ -133,13 +131,13 @@ class JobCommands(Commands):
                 raise BatchError("OperationInvalidForCurrentState", Reason="The job is not disabled.")
             job.pool_id, job.auto_pool = pool_id, False
         job.spec = spec
-        job.modified = world.stamp()
-        world.touch(job)
-        world.schedule_job(job)
-        world.due_jobs[job.key] = None
-        jobs.arm_wall_clock(world, job)
+        job.modified = account.stamp()
+        account.touch(job)
+        account.schedule_job(job)
+        account.due_jobs[job.key] = None
+        jobs.arm_wall_clock(account, job)
         self.done()
-        return rules.job_document(job, world.base)
+        return rules.job_document(job, account.base)
 
     def disable_job(self, job_id: str, body: Doc) -> Doc:
         """Stop starting tasks; on return the job is `disabling`.
@@ -150,10 +148,10 @@ class JobCommands(Commands):
             BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted.
         """
         job = self._live_job(job_id)
-        job.modified = self.world.stamp()
-        jobs.begin_disable(self.world, job, body.get("disableTasks") or "requeue")
+        job.modified = self.account.stamp()
+        jobs.begin_disable(self.account, job, body.get("disableTasks") or "requeue")
         self.done()
-        return rules.job_document(job, self.world.base)
+        return rules.job_document(job, self.account.base)
 
     def enable_job(self, job_id: str) -> Doc:
         """Let a disabled job go on; on return it is `enabling`.
@@ -165,10 +163,10 @@ class JobCommands(Commands):
         job = self._live_job(job_id)
         if job.state not in {"disabled", "disabling"}:
             raise BatchError("OperationInvalidForCurrentState", Reason="The job is not disabled.")
-        job.modified = self.world.stamp()
-        jobs.begin_enable(self.world, job)
+        job.modified = self.account.stamp()
+        jobs.begin_enable(self.account, job)
         self.done()
-        return rules.job_document(job, self.world.base)
+        return rules.job_document(job, self.account.base)
 
     def terminate_job(self, job_id: str, body: Doc | None = None) -> Doc:
         """End a job; on return it is `terminating`.
@@ -179,10 +177,10 @@ class JobCommands(Commands):
             BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted.
         """
         job = self._live_job(job_id)
-        job.modified = self.world.stamp()
-        jobs.begin_terminate(self.world, job, (body or {}).get("terminateReason") or "UserTerminate")
+        job.modified = self.account.stamp()
+        jobs.begin_terminate(self.account, job, (body or {}).get("terminateReason") or "UserTerminate")
         self.done()
-        return rules.job_document(job, self.world.base)
+        return rules.job_document(job, self.account.base)
 
     def delete_job(self, job_id: str) -> Doc:
         """Begin to delete a job with its tasks and their files; on return it is `deleting`.
@@ -193,10 +191,10 @@ class JobCommands(Commands):
         job = self.find_job(job_id)
         if job.state == "deleting":
             raise BatchError("JobBeingDeleted")
-        job.modified = self.world.stamp()
-        jobs.begin_delete(self.world, job)
+        job.modified = self.account.stamp()
+        jobs.begin_delete(self.account, job)
         self.done()
-        return rules.job_document(job, self.world.base)
+        return rules.job_document(job, self.account.base)
 
     def task_counts(self, job_id: str) -> Doc:
         """How many tasks, and how many slots' worth, are in which state; preparing counts as running.
@@ -204,7 +202,7 @@ class JobCommands(Commands):
         Raises:
             BatchError: JobNotFound.
         """
-        counts = self.world.counts[self.find_job(job_id).key]
+        counts = self.account.counts[self.find_job(job_id).key]
         return {
             "taskCounts": _with_completed(counts.tasks),
             "taskSlotCounts": _with_completed(counts.slots),
@@ -222,7 +220,7 @@ class JobCommands(Commands):
         if "jobPreparationTask" not in job.spec and "jobReleaseTask" not in job.spec:
             raise BatchError("JobPreparationTaskOrReleaseTaskNotSpecified")
         return page(
-            by_id(self.world.preparations[job.key].values(), lambda item: item.node_id, after),
+            by_id(self.account.preparations[job.key].values(), lambda item: item.node_id, after),
             self._preparation_doc,
             match,
             limit,
@@ -233,7 +231,7 @@ class JobCommands(Commands):
         doc: Doc = {
             "poolId": preparation.pool_id,
             "nodeId": preparation.node_id,
-            "nodeUrl": f"{self.world.base}/pools/{preparation.pool_id}/nodes/{preparation.node_id}",
+            "nodeUrl": f"{self.account.base}/pools/{preparation.pool_id}/nodes/{preparation.node_id}",
             "jobPreparationTaskExecutionInfo": dict(preparation.info),
         }
         if preparation.release is not None:
@@ -246,7 +244,7 @@ class JobCommands(Commands):
         Raises:
             BatchError: JobNotFound.
         """
-        job = self.world.job_ids.get(job_id.lower())
+        job = self.account.job_ids.get(job_id.lower())
         if job is None:
             raise BatchError("JobNotFound")
         return job

@@ -9,19 +9,19 @@ from azbatch_core.local.rules.times import limit_seconds, ticks_of
 from azbatch_core.local.runtime.base import Launch
 
 if TYPE_CHECKING:
-    from azbatch_core.local.engine.world import Execution, World
+    from azbatch_core.local.engine.account import Account, Execution
 
 __all__ = ["launch"]
 
 
-def launch(world: World, execution: Execution) -> int:
+def launch(account: Account, execution: Execution) -> int:
     """Begin a try; its start in ticks."""
     spec, job = execution.spec, execution.job
     job_spec = job.spec if job is not None else {}
     wall_time = (spec.get("constraints") or {}).get("maxWallClockTime") or spec.get("maxWallClockTime")
-    running = world.runtime.launch(
+    running = account.runtime.launch(
         Launch(
-            node=world.place(execution.node),
+            node=account.place(execution.node),
             kind=execution.kind,
             job_id=None if job is None else job.id,
             task_id=execution.task_id,
@@ -38,5 +38,5 @@ def launch(world: World, execution: Execution) -> int:
             job_prep_id=(job_spec.get("jobPreparationTask") or {}).get("id"),
         )
     )
-    world.watch(execution, running)
+    account.watch(execution, running)
     return ticks_of(running.started)

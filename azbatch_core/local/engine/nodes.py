@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.engine.account import Execution
 from azbatch_core.local.engine.launching import launch
-from azbatch_core.local.engine.world import Execution
 from azbatch_core.local.rules.times import moment, ticks_of
 
 if TYPE_CHECKING:
-    from azbatch_core.local.engine.world import World
+    from azbatch_core.local.engine.account import Account
     from azbatch_core.local.runtime.base import Outcome
     from azbatch_core.local.store.records import Doc, Node
 
@@ -26,78 +26,78 @@ __all__ = [
 ]
 
 
-def boot(world: World, node: Node) -> None:
+def boot(account: Account, node: Node) -> None:
     """Bring a node up: creating, starting, its start task, idle."""
-    half = world.settings.boot_time / 2
-    if not make_folders(world, node):
+    half = account.settings.boot_time / 2
+    if not make_folders(account, node):
         return
-    world.set_node_state(node, "creating")
+    account.set_node_state(node, "creating")
 
     def start() -> None:
-        world.set_node_state(node, "starting")
-        world.after("boot", node.key, half, lambda: _up(world, node))
+        account.set_node_state(node, "starting")
+        account.after("boot", node.key, half, lambda: _up(account, node))
 
-    world.after("boot", node.key, half, start)
+    account.after("boot", node.key, half, start)
 
 
-def make_folders(world: World, node: Node) -> bool:
+def make_folders(account: Account, node: Node) -> bool:
     """Make a node's folders; one that cannot have them is `unusable`, its errors tell why."""
     try:
-        world.runtime.create_node(world.place(node))
+        account.runtime.create_node(account.place(node))
     except OSError as error:
         code = "DiskFull" if error.errno == errno.ENOSPC else "Unknown"
         node.errors = [{"code": code, "message": f"The node's folders cannot be made: {error.strerror}"}]
-        world.set_node_state(node, "unusable")
+        account.set_node_state(node, "unusable")
         return False
     return True
 
 
-def _up(world: World, node: Node) -> None:
-    node.booted = world.now()
+def _up(account: Account, node: Node) -> None:
+    node.booted = account.now()
     node.start_tries = 0
     node.start = None
-    world.touch(node)
-    task = world.pools[node.pool].spec.get("startTask")
+    account.touch(node)
+    task = account.pools[node.pool].spec.get("startTask")
     if task:
-        _run_start(world, node, task)
+        _run_start(account, node, task)
         if task["waitForSuccess"]:
-            world.set_node_state(node, "waitingforstarttask")
+            account.set_node_state(node, "waitingforstarttask")
             return
-    open_node(world, node)
+    open_node(account, node)
 
 
-def _run_start(world: World, node: Node, task: Doc) -> None:
+def _run_start(account: Account, node: Node, task: Doc) -> None:
     execution = Execution("start", node, None, "starttask", task, launches=node.start_tries)
-    world.enter(execution)
-    started = launch(world, execution)
+    account.enter(execution)
+    started = launch(account, execution)
     previous = node.start or {}
     node.start = {"state": "running", "startTime": moment(started), "retryCount": node.start_tries}
     if "lastRetryTime" in previous:
         node.start["lastRetryTime"] = previous["lastRetryTime"]
-    world.touch(node)
+    account.touch(node)
 
 
-def settle_start(world: World, execution: Execution, outcome: Outcome) -> None:
+def settle_start(account: Account, execution: Execution, outcome: Outcome) -> None:
     """A try of the start task has ended."""
     node, task = execution.node, execution.spec
-    world.leave(execution)
+    account.leave(execution)
     info = node.start
     if info is None or node.leaving is not None or execution.fate is not None:
         return
     allowed = task["maxTaskRetryCount"]
     if not outcome.succeeded and (allowed == -1 or node.start_tries < allowed):
         node.start_tries += 1
-        info["lastRetryTime"] = moment(world.now())
-        _run_start(world, node, task)
+        info["lastRetryTime"] = moment(account.now())
+        _run_start(account, node, task)
         return
     put_outcome(info, outcome)
-    world.touch(node)
+    account.touch(node)
     if not task["waitForSuccess"]:
         return
     if outcome.succeeded:
-        open_node(world, node)
+        open_node(account, node)
     else:
-        world.set_node_state(node, "starttaskfailed")
+        account.set_node_state(node, "starttaskfailed")
 
 
 def put_outcome(info: Doc, outcome: Outcome) -> None:
@@ -112,46 +112,46 @@ def put_outcome(info: Doc, outcome: Outcome) -> None:
     info["result"] = "success" if outcome.succeeded else "failure"
 
 
-def open_node(world: World, node: Node) -> None:
+def open_node(account: Account, node: Node) -> None:
     """Let a node take tasks: what runs there (after a start task that is not waited for) counts."""
-    slots = sum(execution.slots for execution in world.on_node[node.key])
-    total = world.pools[node.pool].spec["taskSlotsPerNode"]
-    world.free[node.pool].put(node.key, total - slots)
-    world.set_node_state(node, "running" if slots else "idle")
-    world.due_pools[node.pool] = None
+    slots = sum(execution.slots for execution in account.on_node[node.key])
+    total = account.pools[node.pool].spec["taskSlotsPerNode"]
+    account.free[node.pool].put(node.key, total - slots)
+    account.set_node_state(node, "running" if slots else "idle")
+    account.due_pools[node.pool] = None
 
 
-def begin_leaving(world: World, node: Node, option: str) -> None:
+def begin_leaving(account: Account, node: Node, option: str) -> None:
     """Take a node out of service; it is removed once nothing holds it.
 
     `requeue` and `terminate` end its tasks, `taskcompletion` lets them finish, `retaineddata` lets also their
     retention pass (SDK BatchNodeDeallocationOption).
     """
-    world.forget_timer("boot", node.key)
-    world.free[node.pool].drop(node.key)
+    account.forget_timer("boot", node.key)
+    account.free[node.pool].drop(node.key)
     node.leaving = option
-    world.set_node_state(node, "leavingpool")
-    world.touch(node)
-    for execution in tuple(world.on_node[node.key]):
+    account.set_node_state(node, "leavingpool")
+    account.touch(node)
+    for execution in tuple(account.on_node[node.key]):
         if execution.kind != "task":
-            world.stop(execution, "lost")
+            account.stop(execution, "lost")
         elif option in {"requeue", "terminate"}:
-            world.stop(execution, "terminate" if option == "terminate" else "requeue")
-    world.due_nodes[node.key] = None
+            account.stop(execution, "terminate" if option == "terminate" else "requeue")
+    account.due_nodes[node.key] = None
 
 
-def stay(world: World, node: Node) -> None:
+def stay(account: Account, node: Node) -> None:
     """A stopped resize: a node that only waited for its tasks goes on taking some."""
     node.leaving = None
-    open_node(world, node)
-    world.touch(node)
+    open_node(account, node)
+    account.touch(node)
 
 
-def check_leaving(world: World, node: Node) -> None:
+def check_leaving(account: Account, node: Node) -> None:
     """Remove a leaving node if nothing holds it any more."""
-    if node.leaving is None or world.on_node[node.key]:
+    if node.leaving is None or account.on_node[node.key]:
         return
-    if node.leaving == "retaineddata" and world.store.tasks.retained_on(node.key):
+    if node.leaving == "retaineddata" and account.store.tasks.retained_on(node.key):
         return
-    world.runtime.remove_node(world.place(node))
-    world.drop_node(node)
+    account.runtime.remove_node(account.place(node))
+    account.drop_node(node)

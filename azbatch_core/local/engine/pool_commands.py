@@ -37,16 +37,16 @@ class PoolCommands(Commands):
         """
         rules.check_new(body)
         self.refuse_pool_id(body["id"])
-        pool = allocation.new_pool(self.world, body["id"], body)
+        pool = allocation.new_pool(self.account, body["id"], body)
         self.done()
         return self._pool_doc(pool)
 
     def refuse_pool_id(self, pool_id: str) -> None:
         """Raise if a pool of that id cannot be made now."""
-        found = self.world.pool_ids.get(pool_id.lower())
+        found = self.account.pool_ids.get(pool_id.lower())
         if found is not None:
             raise BatchError("PoolBeingDeleted" if found.state == "deleting" else "PoolExists")
-        if len(self.world.pools) >= self.world.settings.pool_quota:
+        if len(self.account.pools) >= self.account.settings.pool_quota:
             raise BatchError("PoolQuotaReached")
 
     def get_pool(self, pool_id: str) -> Doc:
@@ -69,7 +69,7 @@ class PoolCommands(Commands):
         `hints` (`{"state": …}`) may narrow what `match` is asked about.
         """
         state = (hints or {}).get("state")
-        pools = [pool for pool in self.world.pools.values() if state in {None, pool.state}]
+        pools = [pool for pool in self.account.pools.values() if state in {None, pool.state}]
         return page(by_id(pools, lambda pool: pool.id, after), self._pool_doc, match, limit)
 
     def patch_pool(self, pool_id: str, body: Doc) -> Doc:
@@ -93,12 +93,12 @@ class PoolCommands(Commands):
         pool = self._usable_pool(pool_id)
         rules.check_fields(body)
         slots = body.get("taskSlotsPerNode")
-        if slots not in {None, pool.spec["taskSlotsPerNode"]} and self.world.pool_nodes[pool.key]:
+        if slots not in {None, pool.spec["taskSlotsPerNode"]} and self.account.pool_nodes[pool.key]:
             # SDK BatchPoolUpdateOptions: such fields can be changed only when the pool is empty.
             raise BatchError("OperationInvalidForCurrentState", Reason="The pool has nodes.")
         pool.spec = change(pool.spec, body)
-        pool.modified = self.world.stamp()
-        self.world.touch(pool)
+        pool.modified = self.account.stamp()
+        self.account.touch(pool)
         self.done()
         return self._pool_doc(pool)
 
@@ -114,8 +114,8 @@ class PoolCommands(Commands):
             raise BatchError("MissingRequiredProperty", PropertyName="targetDedicatedNodes")
         if pool.allocation != "steady":
             raise BatchError("PoolBeingResized")
-        pool.modified = self.world.stamp()
-        allocation.begin_resize(self.world, pool, body, pool.modified)
+        pool.modified = self.account.stamp()
+        allocation.begin_resize(self.account, pool, body, pool.modified)
         self.done()
         return self._pool_doc(pool)
 
@@ -128,7 +128,7 @@ class PoolCommands(Commands):
         pool = self._usable_pool(pool_id)
         if pool.allocation != "resizing":
             raise BatchError("OperationInvalidForCurrentState", Reason="The pool is not being resized.")
-        allocation.stop_resize(self.world, pool)
+        allocation.stop_resize(self.account, pool)
         self.done()
         return self._pool_doc(pool)
 
@@ -139,7 +139,7 @@ class PoolCommands(Commands):
             BatchError: PoolNotFound, PoolBeingDeleted.
         """
         pool = self._usable_pool(pool_id)
-        allocation.begin_delete(self.world, pool)
+        allocation.begin_delete(self.account, pool)
         self.done()
         return self._pool_doc(pool)
 
@@ -155,17 +155,17 @@ class PoolCommands(Commands):
         self, match: Match | None = None, after: str | None = None, limit: int = 1000
     ) -> Page:
         """Nodes by state for each pool, in the order of the pools' ids."""
-        world = self.world
+        account = self.account
         return page(
-            by_id(world.pools.values(), lambda pool: pool.id, after),
-            lambda pool: node_counts(pool, world.pool_nodes[pool.key].values()),
+            by_id(account.pools.values(), lambda pool: pool.id, after),
+            lambda pool: node_counts(pool, account.pool_nodes[pool.key].values()),
             match,
             limit,
             name=lambda doc: str(doc["poolId"]),
         )
 
     def _pool(self, pool_id: str) -> Pool:
-        pool = self.world.pool_ids.get(pool_id.lower())
+        pool = self.account.pool_ids.get(pool_id.lower())
         if pool is None:
             raise BatchError("PoolNotFound")
         return pool
@@ -177,7 +177,7 @@ class PoolCommands(Commands):
         return pool
 
     def _pool_doc(self, pool: Pool) -> Doc:
-        return rules.pool_document(pool, self.world.base, allocation.current(self.world, pool))
+        return rules.pool_document(pool, self.account.base, allocation.current(self.account, pool))
 
     # Nodes
 
@@ -205,7 +205,7 @@ class PoolCommands(Commands):
         """
         pool = self._pool(pool_id)
         state = (hints or {}).get("state")
-        nodes = [node for node in self.world.pool_nodes[pool.key].values() if state in {None, node.state}]
+        nodes = [node for node in self.account.pool_nodes[pool.key].values() if state in {None, node.state}]
         return page(by_id(nodes, lambda node: node.id, after), self._node_doc, match, limit)
 
     def node_directory(self, pool_id: str, node_id: str) -> Path:
@@ -218,17 +218,17 @@ class PoolCommands(Commands):
         code = _UNREACHABLE.get(node.state)
         if code is not None:
             raise BatchError(code)
-        return self.world.place(node).root
+        return self.account.place(node).root
 
     def _node(self, pool: Pool, node_id: str) -> Node:
         wanted = node_id.lower()
-        for node in self.world.pool_nodes[pool.key].values():
+        for node in self.account.pool_nodes[pool.key].values():
             if node.id == wanted:
                 return node
         raise BatchError("NodeNotFound")
 
     def _node_doc(self, node: Node) -> Doc:
-        world = self.world
-        slots = [execution.slots for execution in world.on_node[node.key] if execution.kind == "task"]
-        version = world.settings.vm_agent_version
-        return node_document(node, world.pools[node.pool], world.base, version, (len(slots), sum(slots)))
+        account = self.account
+        slots = [execution.slots for execution in account.on_node[node.key] if execution.kind == "task"]
+        version = account.settings.vm_agent_version
+        return node_document(node, account.pools[node.pool], account.base, version, (len(slots), sum(slots)))

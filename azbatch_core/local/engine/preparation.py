@@ -4,104 +4,104 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.engine.account import Execution
 from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.engine.nodes import put_outcome
-from azbatch_core.local.engine.world import Execution
 from azbatch_core.local.rules.times import moment
 from azbatch_core.local.store.records import Preparation
 
 if TYPE_CHECKING:
-    from azbatch_core.local.engine.world import World
+    from azbatch_core.local.engine.account import Account
     from azbatch_core.local.runtime.base import Outcome
     from azbatch_core.local.store.records import Doc, Job, Node
 
 __all__ = ["begin", "may_run", "settle", "settle_release", "start_releases"]
 
 
-def may_run(world: World, job: Job, node: Node) -> bool:
+def may_run(account: Account, job: Job, node: Node) -> bool:
     """Whether tasks of a job may run on a node now; begins the preparation if it was not."""
     task = job.spec.get("jobPreparationTask")
     if task is None:
         return True
-    found = world.preparations[job.key].get(node.key)
+    found = account.preparations[job.key].get(node.key)
     if found is None:
-        found = begin(world, job, node, task)
+        found = begin(account, job, node, task)
     return found.state == "ready" or not task["waitForSuccess"]
 
 
-def _record(world: World, job: Job, node: Node, task: Doc) -> Doc:
+def _record(account: Account, job: Job, node: Node, task: Doc) -> Doc:
     root = f"workitems/{job.id}/job-1/{task['id']}"
     return {
         "state": "running",
         "taskRootDirectory": root,
-        "taskRootDirectoryUrl": f"{world.base}/pools/{node.pool_id}/nodes/{node.id}/files/{root}",
+        "taskRootDirectoryUrl": f"{account.base}/pools/{node.pool_id}/nodes/{node.id}/files/{root}",
     }
 
 
-def begin(world: World, job: Job, node: Node, task: Doc) -> Preparation:
+def begin(account: Account, job: Job, node: Node, task: Doc) -> Preparation:
     """Start a job's preparation task on a node."""
     preparation = Preparation(
-        key=world.store.next_key("preparations"),
+        key=account.store.next_key("preparations"),
         job=job.key,
         node=node.key,
         pool_id=node.pool_id,
         node_id=node.id,
-        info=_record(world, job, node, task),
+        info=_record(account, job, node, task),
     )
-    world.preparations[job.key][node.key] = preparation
-    _try(world, job, node, preparation)
+    account.preparations[job.key][node.key] = preparation
+    _try(account, job, node, preparation)
     return preparation
 
 
-def _try(world: World, job: Job, node: Node, preparation: Preparation) -> None:
+def _try(account: Account, job: Job, node: Node, preparation: Preparation) -> None:
     task = job.spec["jobPreparationTask"]
     execution = Execution("preparation", node, job, task["id"], task, launches=preparation.tries)
-    world.enter(execution)
-    preparation.info["startTime"] = moment(launch(world, execution))
+    account.enter(execution)
+    preparation.info["startTime"] = moment(launch(account, execution))
     preparation.info["retryCount"] = preparation.tries
-    world.touch(preparation)
+    account.touch(preparation)
 
 
-def settle(world: World, execution: Execution, outcome: Outcome) -> list[Execution]:
+def settle(account: Account, execution: Execution, outcome: Outcome) -> list[Execution]:
     """A try of a preparation task has ended; the tasks that waited for it and may run now.
 
     When all tries failed, those tasks go back to active and the node takes no more tasks of the job, unless
     the job does not wait for its preparation (SDK BatchJobPreparationTask.wait_for_success).
     """
-    world.leave(execution)
+    account.leave(execution)
     node, job = execution.node, execution.job
-    preparation = world.preparations.get(job.key, {}).get(node.key) if job is not None else None
+    preparation = account.preparations.get(job.key, {}).get(node.key) if job is not None else None
     if job is None or preparation is None:
         return []
     if execution.fate is not None:
         # Its node goes or its job ends: the record stays, no task waits for it.
         put_outcome(preparation.info, outcome)
         preparation.state = "failed"
-        world.touch(preparation)
-        world.due_jobs[job.key] = None
+        account.touch(preparation)
+        account.due_jobs[job.key] = None
         return []
     task = execution.spec
     allowed = task["constraints"]["maxTaskRetryCount"]
     if not outcome.succeeded and (allowed == -1 or preparation.tries < allowed):
         preparation.tries += 1
-        preparation.info["lastRetryTime"] = moment(world.now())
-        _try(world, job, node, preparation)
+        preparation.info["lastRetryTime"] = moment(account.now())
+        _try(account, job, node, preparation)
         return []
     put_outcome(preparation.info, outcome)
     preparation.state = "ready" if outcome.succeeded else "failed"
-    world.touch(preparation)
-    waiting = [other for other in world.of_job[job.key] if other.node is node and other.kind == "task"]
+    account.touch(preparation)
+    waiting = [other for other in account.of_job[job.key] if other.node is node and other.kind == "task"]
     waiting = [other for other in waiting if other.running is None and other.fate is None]
     if outcome.succeeded:
         return waiting
     if task["waitForSuccess"]:
-        world.barred.setdefault(job.key, set()).add(node.key)
+        account.barred.setdefault(job.key, set()).add(node.key)
         for other in waiting:
-            world.stop(other, "lost")
+            account.stop(other, "lost")
     return []
 
 
-def start_releases(world: World, job: Job) -> None:
+def start_releases(account: Account, job: Job) -> None:
     """Start release tasks where the preparation completed and a task of the job ran.
 
     Without effect when that was done (SDK BatchJobReleaseTask).
@@ -110,25 +110,25 @@ def start_releases(world: World, job: Job) -> None:
     if job.released or task is None:
         return
     job.released = True
-    world.touch(job)
-    for preparation in world.preparations[job.key].values():
-        node = world.nodes.get(preparation.node)
+    account.touch(job)
+    for preparation in account.preparations[job.key].values():
+        node = account.nodes.get(preparation.node)
         if node is None or node.leaving is not None or preparation.state != "ready" or not preparation.ran:
             continue
         execution = Execution("release", node, job, task["id"], task)
-        world.enter(execution)
-        preparation.release = _record(world, job, node, task)
-        preparation.release["startTime"] = moment(launch(world, execution))
-        world.touch(preparation)
+        account.enter(execution)
+        preparation.release = _record(account, job, node, task)
+        preparation.release["startTime"] = moment(launch(account, execution))
+        account.touch(preparation)
 
 
-def settle_release(world: World, execution: Execution, outcome: Outcome) -> None:
+def settle_release(account: Account, execution: Execution, outcome: Outcome) -> None:
     """A release task has ended, well or not: its job may complete."""
-    world.leave(execution)
+    account.leave(execution)
     job = execution.job
-    preparation = world.preparations.get(job.key, {}).get(execution.node.key) if job is not None else None
+    preparation = account.preparations.get(job.key, {}).get(execution.node.key) if job is not None else None
     if job is None or preparation is None or preparation.release is None:
         return
     put_outcome(preparation.release, outcome)
-    world.touch(preparation)
-    world.due_jobs[job.key] = None
+    account.touch(preparation)
+    account.due_jobs[job.key] = None

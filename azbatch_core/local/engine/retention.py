@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from azbatch_core.local.rules.times import TICKS_PER_SECOND, limit_seconds
+from azbatch_core.local.rules.times import limit_seconds
+from azbatch_core.local.wire.durations import TICKS_PER_SECOND
 
 if TYPE_CHECKING:
-    from azbatch_core.local.engine.world import World
+    from azbatch_core.local.engine.account import Account
 
 __all__ = ["arm", "expect", "expiry"]
 
@@ -23,28 +24,28 @@ def expiry(ended: int, retention: str) -> int | None:
     return ended + int(seconds * TICKS_PER_SECOND)
 
 
-def expect(world: World, expires: int | None) -> None:
+def expect(account: Account, expires: int | None) -> None:
     """A directory is to go at `expires`: make sure that it is looked at then."""
-    if expires is not None and (world.expiry is None or expires < world.expiry):
-        world.expiry = expires
-        seconds = (expires - world.now()) / TICKS_PER_SECOND
-        world.after("retention", 0, max(0.0, seconds), lambda: _sweep(world))
+    if expires is not None and (account.expiry is None or expires < account.expiry):
+        account.expiry = expires
+        seconds = (expires - account.now()) / TICKS_PER_SECOND
+        account.after("retention", 0, max(0.0, seconds), lambda: _sweep(account))
 
 
-def arm(world: World) -> None:
+def arm(account: Account) -> None:
     """Look at the table for the next directory to go."""
-    world.expiry = None
-    expect(world, world.store.tasks.next_expiry())
+    account.expiry = None
+    expect(account, account.store.tasks.next_expiry())
 
 
-def _sweep(world: World) -> None:
-    rows = world.store.tasks.expired(world.now(), _BATCH)
+def _sweep(account: Account) -> None:
+    rows = account.store.tasks.expired(account.now(), _BATCH)
     for row in rows:
-        node = world.nodes.get(row.node) if row.node is not None else None
-        job = world.jobs.get(row.job)
+        node = account.nodes.get(row.node) if row.node is not None else None
+        job = account.jobs.get(row.job)
         if node is not None and job is not None:
-            world.runtime.clear_task(world.place(node), job.id, row.id)
+            account.runtime.clear_task(account.place(node), job.id, row.id)
             if node.leaving is not None:
-                world.due_nodes[node.key] = None
-    world.store.tasks.clean(row.seq for row in rows)
-    arm(world)
+                account.due_nodes[node.key] = None
+    account.store.tasks.clean(row.seq for row in rows)
+    arm(account)

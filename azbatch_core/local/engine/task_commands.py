@@ -9,9 +9,9 @@ import orjson
 from azbatch_core.local.engine import tasks
 from azbatch_core.local.engine.job_commands import JobCommands
 from azbatch_core.local.engine.paging import page
-from azbatch_core.local.errors import BatchError
+from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules import tasks as rules
-from azbatch_core.local.rules.checks import check_at_least, check_seconds, invalid
+from azbatch_core.local.rules.checks import check_at_least, check_seconds
 from azbatch_core.local.rules.documents import fill_constraints
 from azbatch_core.local.rules.jobs import refuse_unless_live
 from azbatch_core.local.rules.times import etag, moment
@@ -44,7 +44,7 @@ class TaskCommands(JobCommands):
         """
         job = self._live_job(job_id)
         rules.check_new(job, body)
-        if self.world.store.tasks.existing(job.key, [body["id"]]):
+        if self.account.store.tasks.existing(job.key, [body["id"]]):
             raise BatchError("TaskExists")
         self._insert(job, [body])
         self.done()
@@ -61,8 +61,8 @@ class TaskCommands(JobCommands):
         """
         job = self._live_job(job_id)
         if len(bodies) > _TASKS_MOST:
-            invalid("value", len(bodies), f"At most {_TASKS_MOST} tasks can be added in one call.")
-        taken = self.world.store.tasks.existing(job.key, [str(body.get("id")) for body in bodies])
+            raise invalid_property("value", len(bodies), f"A collection holds at most {_TASKS_MOST} tasks.")
+        taken = self.account.store.tasks.existing(job.key, [str(body.get("id")) for body in bodies])
         results: list[Doc] = []
         good: list[Doc] = []
         places: list[int] = []
@@ -77,15 +77,15 @@ class TaskCommands(JobCommands):
             results.append({})
         for place, body, modified in zip(places, good, self._insert(job, good), strict=True):
             results[place] = rules.add_result(
-                job, self.world.base, body["id"], moment(modified), etag(modified)
+                job, self.account.base, body["id"], moment(modified), etag(modified)
             )
         self.done()
         return results
 
     def _insert(self, job: Job, bodies: Sequence[Doc]) -> list[int]:
         """Add tasks that have been checked; when each was written."""
-        world = self.world
-        counts = world.counts[job.key]
+        account = self.account
+        counts = account.counts[job.key]
         rows: list[NewTask] = []
         waiting: list[tuple[str, Needs]] = []
         for body in bodies:
@@ -96,22 +96,24 @@ class TaskCommands(JobCommands):
                 waiting.append((body["id"], needs))
             slots = spec["requiredSlots"]
             number = rules.number_of(body["id"])
-            rows.append(NewTask(job.key, body["id"], number, unmet, slots, world.stamp(), orjson.dumps(spec)))
-        world.store.tasks.insert(rows)
+            rows.append(
+                NewTask(job.key, body["id"], number, unmet, slots, account.stamp(), orjson.dumps(spec))
+            )
+        account.store.tasks.insert(rows)
         for task_id, needs in waiting:
-            seq = world.store.tasks.seq_of(job.key, task_id)
-            world.store.dependencies.add(job.key, seq, needs.ids, needs.ranges)
+            seq = account.store.tasks.seq_of(job.key, task_id)
+            account.store.dependencies.add(job.key, seq, needs.ids, needs.ranges)
         for row in rows:
             counts.add("active", 1, row.slots)
             counts.ready += not row.waiting
-        pool = world.pool_ids.get(job.pool_id.lower())
+        pool = account.pool_ids.get(job.pool_id.lower())
         if pool is not None:
-            world.due_pools[pool.key] = None
+            account.due_pools[pool.key] = None
         return [row.modified for row in rows]
 
     def _unmet(self, job: Job, needs: Needs) -> tuple[Needs, int]:
         """What is not satisfied yet, and how many tasks that is."""
-        table = self.world.store.tasks
+        table = self.account.store.tasks
         met = table.satisfied(job.key, needs.ids)
         ids = [task_id for task_id in needs.ids if task_id.lower() not in met]
         expected = sum(last - first + 1 for first, last in needs.ranges)
@@ -125,7 +127,7 @@ class TaskCommands(JobCommands):
             BatchError: JobNotFound, TaskNotFound.
         """
         job = self.find_job(job_id)
-        return rules.task_document(self._task(job, task_id), job, self.world.base)
+        return rules.task_document(self._task(job, task_id), job, self.account.base)
 
     def list_tasks(
         self,
@@ -145,8 +147,8 @@ class TaskCommands(JobCommands):
             BatchError: JobNotFound.
         """
         job = self.find_job(job_id)
-        rows = self.world.store.tasks.scan(job.key, after, hints or {})
-        base = self.world.base
+        rows = self.account.store.tasks.scan(job.key, after, hints or {})
+        base = self.account.base
         return page(
             rows,
             lambda task: rules.task_document(task, job, base),
@@ -170,19 +172,19 @@ class TaskCommands(JobCommands):
             raise BatchError("TaskCompleted")
         spec = orjson.loads(task.spec)
         spec["constraints"] = fill_constraints(constraints, job.spec["constraints"]["maxTaskRetryCount"])
-        world = self.world
-        execution = world.live.get(task.seq)
+        account = self.account
+        execution = account.live.get(task.seq)
         if execution is not None:
             execution.spec["constraints"] = spec["constraints"]
-        world.store.tasks.write(task.seq, world.stamp(), orjson.dumps(spec))
+        account.store.tasks.write(task.seq, account.stamp(), orjson.dumps(spec))
         self._forget_ready(job, task)
         self.done()
         return self.get_task(job_id, task_id)
 
     def _forget_ready(self, job: Job, task: Task) -> None:
         # The window holds the old spec.
-        self.world.queues[job.key].drop(task.seq)
-        tasks.make_ready(self.world, job, task.seq)
+        self.account.queues[job.key].drop(task.seq)
+        tasks.make_ready(self.account, job, task.seq)
 
     def terminate_task(self, job_id: str, task_id: str) -> Doc:
         """End a task; one that runs is completed as soon as its processes are gone.
@@ -193,13 +195,13 @@ class TaskCommands(JobCommands):
         job, task = self._changeable(job_id, task_id)
         if task.state == "completed":
             raise BatchError("TaskCompleted")
-        world = self.world
-        execution = world.live.get(task.seq)
+        account = self.account
+        execution = account.live.get(task.seq)
         if execution is None:
-            tasks.end_active(world, job, task.seq, task.slots, ready=not task.waiting)
+            tasks.end_active(account, job, task.seq, task.slots, ready=not task.waiting)
         else:
-            world.store.tasks.write(task.seq, world.stamp())
-            world.stop(execution, "terminate")
+            account.store.tasks.write(task.seq, account.stamp())
+            account.stop(execution, "terminate")
         self.done()
         return self.get_task(job_id, task_id)
 
@@ -216,13 +218,13 @@ class TaskCommands(JobCommands):
             raise BatchError("TaskNotCompleted")
         if task.failure is None:
             raise BatchError("TaskSucceeded")
-        world = self.world
-        world.store.tasks.reactivate(task.seq, world.stamp())
-        counts = world.counts[job.key]
+        account = self.account
+        account.store.tasks.reactivate(task.seq, account.stamp())
+        counts = account.counts[job.key]
         counts.move("failed", "active", task.slots)
         if not task.waiting:
             counts.ready += 1
-            tasks.make_ready(world, job, task.seq)
+            tasks.make_ready(account, job, task.seq)
         self.done()
         return self.get_task(job_id, task_id)
 
@@ -233,34 +235,34 @@ class TaskCommands(JobCommands):
             BatchError: JobNotFound, TaskNotFound, JobBeingDeleted.
         """
         job, task = self._changeable(job_id, task_id)
-        world = self.world
-        execution = world.live.get(task.seq)
-        node = world.nodes.get(task.node) if task.node is not None else None
+        account = self.account
+        execution = account.live.get(task.seq)
+        node = account.nodes.get(task.node) if task.node is not None else None
         if execution is not None:
-            world.counts[job.key].add("running", -1, -task.slots)
+            account.counts[job.key].add("running", -1, -task.slots)
             # A new task of the same id waits until this one's processes are gone.
-            world.dying[job.key, task.id.lower()] = task.seq
-            world.stop(execution, "delete")
+            account.dying[job.key, task.id.lower()] = task.seq
+            account.stop(execution, "delete")
         else:
             self._uncount(job, task)
             if node is not None:
-                world.runtime.clear_task(world.place(node), job.id, task.id)
+                account.runtime.clear_task(account.place(node), job.id, task.id)
         number = rules.number_of(task.id)
         if task.satisfied and number is not None:
-            world.store.dependencies.unmeet(job.key, number)
-        world.store.tasks.delete([task.seq])
-        world.store.dependencies.forget([task.seq])
-        world.due_jobs[job.key] = None
+            account.store.dependencies.unmeet(job.key, number)
+        account.store.tasks.delete([task.seq])
+        account.store.dependencies.forget([task.seq])
+        account.due_jobs[job.key] = None
         self.done()
 
     def _uncount(self, job: Job, task: Task) -> None:
-        counts = self.world.counts[job.key]
+        counts = self.account.counts[job.key]
         kind = "active"
         if task.state == "completed":
             kind = "succeeded" if task.failure is None else "failed"
         elif not task.waiting:
             counts.ready -= 1
-            self.world.queues[job.key].drop(task.seq)
+            self.account.queues[job.key].drop(task.seq)
         counts.add(kind, -1, -task.slots)
 
     def list_subtasks(self, job_id: str, task_id: str) -> list[Doc]:
@@ -288,13 +290,13 @@ class TaskCommands(JobCommands):
             raise BatchError("OperationInvalidForCurrentState", Reason=_UNREADABLE + state)
         if task.cleaned:
             raise BatchError("TaskFilesCleanedup")
-        node = self.world.nodes.get(task.node)
+        node = self.account.nodes.get(task.node)
         if node is None:
             raise BatchError("TaskFilesUnavailable")
-        return self.world.runtime.task_directory(self.world.place(node), job.id, task.id)
+        return self.account.runtime.task_directory(self.account.place(node), job.id, task.id)
 
     def _task(self, job: Job, task_id: str) -> Task:
-        task = self.world.store.tasks.find(job.key, task_id)
+        task = self.account.store.tasks.find(job.key, task_id)
         if task is None:
             raise BatchError("TaskNotFound")
         return task

@@ -13,7 +13,7 @@ from azbatch_core.local.engine.dispatch import fill_pool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from azbatch_core.local.engine.world import Execution, World
+    from azbatch_core.local.engine.account import Account, Execution
     from azbatch_core.local.runtime.base import Outcome
 
 __all__ = ["tick"]
@@ -21,30 +21,30 @@ __all__ = ["tick"]
 _R = TypeVar("_R")
 
 
-def tick(world: World) -> None:
+def tick(account: Account) -> None:
     """Do all that can be done now.
 
     What a task's end allows, dependents above all, starts in the same turn.
     """
-    if world.stopping:
+    if account.stopping:
         return
-    while world.finished or world.due_nodes or world.due_jobs or world.due_pools:
-        _turn(world)
-    world.store.commit()
+    while account.finished or account.due_nodes or account.due_jobs or account.due_pools:
+        _turn(account)
+    account.store.commit()
 
 
-def _turn(world: World) -> None:
-    finished, world.finished = world.finished, []
+def _turn(account: Account) -> None:
+    finished, account.finished = account.finished, []
     for execution, outcome in finished:
-        _settle(world, execution, outcome)
-    for node in _drain(world.due_nodes, world.nodes):
-        nodes.check_leaving(world, node)
-    for job in _drain(world.due_jobs, world.jobs):
-        jobs.advance(world, job)
-    for pool in _drain(world.due_pools, world.pools):
-        allocation.advance(world, pool)
-        if pool.key in world.pools:
-            fill_pool(world, pool)
+        _settle(account, execution, outcome)
+    for node in _drain(account.due_nodes, account.nodes):
+        nodes.check_leaving(account, node)
+    for job in _drain(account.due_jobs, account.jobs):
+        jobs.advance(account, job)
+    for pool in _drain(account.due_pools, account.pools):
+        allocation.advance(account, pool)
+        if pool.key in account.pools:
+            fill_pool(account, pool)
 
 
 def _drain(due: dict[int, None], records: dict[int, _R]) -> Iterator[_R]:
@@ -55,17 +55,17 @@ def _drain(due: dict[int, None], records: dict[int, _R]) -> Iterator[_R]:
             yield records[key]
 
 
-def _settle(world: World, execution: Execution, outcome: Outcome | None) -> None:
-    if execution not in world.on_node.get(execution.node.key, {}):
+def _settle(account: Account, execution: Execution, outcome: Outcome | None) -> None:
+    if execution not in account.on_node.get(execution.node.key, {}):
         return
     if execution.kind == "task":
-        tasks.settle(world, execution, outcome)
+        tasks.settle(account, execution, outcome)
     elif outcome is None:
         raise AssertionError("only tasks end without a try")
     elif execution.kind == "start":
-        nodes.settle_start(world, execution, outcome)
+        nodes.settle_start(account, execution, outcome)
     elif execution.kind == "preparation":
-        for waiting in preparation.settle(world, execution, outcome):
-            tasks.run(world, waiting, waited=True)
+        for waiting in preparation.settle(account, execution, outcome):
+            tasks.run(account, waiting, waited=True)
     else:
-        preparation.settle_release(world, execution, outcome)
+        preparation.settle_release(account, execution, outcome)

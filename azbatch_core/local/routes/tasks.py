@@ -5,14 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.http import casing
-from azbatch_core.local.wire.validate import invalid
 
 if TYPE_CHECKING:
     from azbatch_core.local.http.call import Call
     from azbatch_core.local.http.response import Response
-
-MAX_COLLECTION = 100
-"""Tasks in one collection (SDK, `BatchTaskGroup`)."""
 
 
 def create(call: Call) -> Response:
@@ -22,10 +18,7 @@ def create(call: Call) -> Response:
 
 def add_collection(call: Call) -> Response:
     """POST /jobs/{jobId}/addtaskcollection."""
-    tasks = call.body["value"]
-    if len(tasks) > MAX_COLLECTION:
-        raise invalid("value", len(tasks), f"A collection holds at most {MAX_COLLECTION} tasks.")
-    return call.listing(call.engine.add_tasks(call.ids["jobId"], tasks))
+    return call.listing(call.engine.add_tasks(call.ids["jobId"], call.body["value"]))
 
 
 def list_tasks(call: Call) -> Response:

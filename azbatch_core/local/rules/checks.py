@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from azbatch_core.local.errors import BatchError
+from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules.times import seconds_of
 
 if TYPE_CHECKING:
@@ -17,16 +17,10 @@ __all__ = [
     "check_metadata",
     "check_packages",
     "check_seconds",
-    "invalid",
     "not_implemented",
 ]
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-def invalid(name: str, value: object, reason: str) -> NoReturn:
-    """Refuse a property of the body."""
-    raise BatchError("InvalidPropertyValue", PropertyName=name, PropertyValue=value, Reason=reason)
 
 
 def not_implemented(what: str) -> NoReturn:
@@ -37,7 +31,7 @@ def not_implemented(what: str) -> NoReturn:
 def check_id(value: Any, name: str = "id") -> None:
     """Ids are 1 to 64 letters, digits, hyphens and underscores (SDK BatchPoolCreateOptions.id)."""
     if not isinstance(value, str) or not _ID.fullmatch(value):
-        invalid(name, value, "An id is 1 to 64 letters, digits, hyphens and underscores.")
+        raise invalid_property(name, value, "An id is 1 to 64 letters, digits, hyphens and underscores.")
 
 
 def check_metadata(body: Doc) -> None:
@@ -65,7 +59,7 @@ def check_at_least(body: Doc, name: str, least: int, path: str = "") -> None:
     """A number that must not be below `least`."""
     value = body.get(name)
     if value is not None and value < least:
-        invalid(path + name, value, f"The value cannot be less than {least}.")
+        raise invalid_property(path + name, value, f"The value cannot be less than {least}.")
 
 
 def check_seconds(body: Doc, name: str, *, least: float = 0.0, most: float | None = None) -> None:
@@ -76,6 +70,6 @@ def check_seconds(body: Doc, name: str, *, least: float = 0.0, most: float | Non
     try:
         seconds = seconds_of(value)
     except ValueError:
-        invalid(name, value, "The value is not an ISO 8601 duration.")
+        raise invalid_property(name, value, "The value is not an ISO 8601 duration.") from None
     if seconds < least or (most is not None and seconds > most):
-        invalid(name, value, "The duration is outside the permitted range.")
+        raise invalid_property(name, value, "The duration is outside the permitted range.")

@@ -7,22 +7,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.local.rules.times import UNLIMITED, etag, moment
+from azbatch_core.local.rules.times import etag, moment
+from azbatch_core.local.wire.durations import UNLIMITED
 
 if TYPE_CHECKING:
     from azbatch_core.local.store.records import Doc
 
 __all__ = [
-    "USER_ERROR",
     "default_identity",
-    "failure",
     "fill_constraints",
     "put_transitions",
     "put_written",
     "without_secrets",
 ]
-
-USER_ERROR = "UserError"
 
 _SECRETS = frozenset({"password", "accountKey", "sasKey"})
 
@@ -59,14 +56,6 @@ def put_transitions(
     if previous is not None and previous_since is not None:
         doc["previousState"] = previous
         doc["previousStateTransitionTime"] = moment(previous_since)
-
-
-def failure(code: str, message: str, category: str = USER_ERROR, **details: str) -> Doc:
-    """A `failureInfo` or `schedulingError`."""
-    info: Doc = {"category": category, "code": code, "message": message}
-    if details:
-        info["details"] = [{"name": name, "value": value} for name, value in details.items()]
-    return info
 
 
 def without_secrets(value: Any) -> Any:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.local.errors import BatchError
+from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules import pools
 from azbatch_core.local.rules.checks import (
     check_at_least,
     check_id,
     check_metadata,
     check_seconds,
-    invalid,
     not_implemented,
 )
 from azbatch_core.local.rules.documents import (
@@ -21,7 +20,8 @@ from azbatch_core.local.rules.documents import (
     put_written,
     without_secrets,
 )
-from azbatch_core.local.rules.times import UNLIMITED, moment
+from azbatch_core.local.rules.times import moment
+from azbatch_core.local.wire.durations import UNLIMITED
 
 if TYPE_CHECKING:
     from azbatch_core.local.store.records import Doc, Job
@@ -74,7 +74,9 @@ def check_new(body: Doc) -> None:
         not_implemented("job manager tasks")
     preparation, release = body.get("jobPreparationTask"), body.get("jobReleaseTask")
     if release and not preparation:
-        invalid("jobReleaseTask", release.get("id"), "A job release task needs a job preparation task.")
+        raise invalid_property(
+            "jobReleaseTask", release.get("id"), "A job release task needs a job preparation task."
+        )
     if preparation:
         check_at_least(
             preparation.get("constraints") or {}, "maxTaskRetryCount", -1, "jobPreparationTask.constraints."
@@ -90,12 +92,14 @@ def check_new(body: Doc) -> None:
 def check_changes(job: Job, body: Doc) -> None:
     """Refuse a PATCH or PUT that the service would refuse; the job's state has been looked at."""
     if job.spec["onAllTasksComplete"] == "terminatejob" and body.get("onAllTasksComplete") == "noaction":
-        invalid(
+        raise invalid_property(
             "onAllTasksComplete", "noaction", "The value cannot be changed from terminatejob to noaction."
         )
     auto = (body.get("poolInfo") or {}).get("autoPoolSpecification")
     if auto and "autoPoolSpecification" not in job.spec["poolInfo"]:
-        invalid("poolInfo", "autoPoolSpecification", "Only keepAlive of an auto pool can be changed.")
+        raise invalid_property(
+            "poolInfo", "autoPoolSpecification", "Only keepAlive of an auto pool can be changed."
+        )
     _check_common(body)
 
 
@@ -105,7 +109,7 @@ def _check_common(body: Doc) -> None:
         raise BatchError("OutOfRangePriority", PropertyName="priority", PropertyValue=priority)
     parallel = body.get("maxParallelTasks")
     if parallel is not None and parallel != -1 and parallel < 1:
-        invalid("maxParallelTasks", parallel, "The value is -1 or greater than 0.")
+        raise invalid_property("maxParallelTasks", parallel, "The value is -1 or greater than 0.")
     constraints = body.get("constraints") or {}
     check_at_least(constraints, "maxTaskRetryCount", -1, "constraints.")
     check_seconds(constraints, "maxWallClockTime")
@@ -115,10 +119,12 @@ def _check_common(body: Doc) -> None:
 def _check_pool_info(info: Doc) -> None:
     auto = info.get("autoPoolSpecification")
     if bool(info.get("poolId")) == bool(auto):
-        invalid("poolInfo", "", "Exactly one of poolId and autoPoolSpecification must be specified.")
+        raise invalid_property(
+            "poolInfo", "", "Exactly one of poolId and autoPoolSpecification must be specified."
+        )
     if auto:
         if len(auto.get("autoPoolIdPrefix") or "") > _PREFIX_MOST:
-            invalid(
+            raise invalid_property(
                 "autoPoolIdPrefix",
                 auto["autoPoolIdPrefix"],
                 f"The prefix has at most {_PREFIX_MOST} characters.",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.errors import invalid_property
 from azbatch_core.local.rules.checks import (
     check_at_least,
     check_id,
     check_metadata,
     check_packages,
     check_seconds,
-    invalid,
     not_implemented,
 )
 from azbatch_core.local.rules.documents import default_identity, put_written, without_secrets
@@ -62,7 +62,7 @@ def check_new(body: Doc) -> None:
     if body.get("enableAutoScale"):
         not_implemented("automatic scaling")
     if body.get("autoScaleFormula") or body.get("autoScaleEvaluationInterval"):
-        invalid(
+        raise invalid_property(
             "autoScaleFormula", body.get("autoScaleFormula"), "The pool does not have enableAutoScale set."
         )
     check_fields(body)
@@ -73,12 +73,12 @@ def check_fields(body: Doc) -> None:
     """Refuse wrong values in what both creation and PATCH may set."""
     size = body.get("vmSize")
     if size is not None and not _VM_SIZE.fullmatch(size):
-        invalid(
+        raise invalid_property(
             "vmSize", size, "The value provided for one of the properties in the request body is invalid."
         )
     slots = body.get("taskSlotsPerNode")
     if slots is not None and not 1 <= slots <= _SLOTS_MOST:
-        invalid("taskSlotsPerNode", slots, f"The value must be between 1 and {_SLOTS_MOST}.")
+        raise invalid_property("taskSlotsPerNode", slots, f"The value must be between 1 and {_SLOTS_MOST}.")
     check_metadata(body)
     check_packages(body)
     start = body.get("startTask")

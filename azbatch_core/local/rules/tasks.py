@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import orjson
 
-from azbatch_core.local.errors import BatchError
+from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules.checks import (
     check_at_least,
     check_id,
     check_packages,
     check_seconds,
-    invalid,
     not_implemented,
 )
 from azbatch_core.local.rules.documents import (
@@ -98,7 +97,7 @@ def _check_needs(spec: Doc, given: Doc) -> None:
         raise BatchError("TaskDependencyRangesTooLong")
     for item in ranges:
         if item["start"] > item["end"]:
-            invalid(
+            raise invalid_property(
                 "taskIdRanges", f"{item['start']}-{item['end']}", "The start of a range is after its end."
             )
 
@@ -114,9 +113,9 @@ def _exit_options(conditions: Doc) -> Iterator[Doc]:
 def _check_exits(spec: Doc, conditions: Doc) -> None:
     for options in _exit_options(conditions):
         if options.get("jobAction") and spec["onTaskFailure"] == "noaction":
-            invalid("jobAction", options["jobAction"], "The job's onTaskFailure is noaction.")
+            raise invalid_property("jobAction", options["jobAction"], "The job's onTaskFailure is noaction.")
         if options.get("dependencyAction") and not spec["usesTaskDependencies"]:
-            invalid(
+            raise invalid_property(
                 "dependencyAction", options["dependencyAction"], "The job does not use task dependencies."
             )
 

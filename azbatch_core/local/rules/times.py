@@ -1,4 +1,4 @@
-"""Moments and durations on the wire.
+"""Moments and limits on the wire.
 
 A moment is kept as a whole number of ticks of 100 ns since year 1: the service prints seven digits, and its
 ETags are those ticks in hexadecimal (`0x8DD365DD6AC9F42` is 2025-01-16T18:44:41.7974082Z).
@@ -6,34 +6,16 @@ ETags are those ticks in hexadecimal (`0x8DD365DD6AC9F42` is 2025-01-16T18:44:41
 
 from __future__ import annotations
 
-import re
 from datetime import datetime, timedelta, timezone
 from functools import lru_cache
 
-__all__ = ["UNLIMITED", "etag", "limit_seconds", "moment", "seconds_of", "ticks_of"]
+from azbatch_core.local.wire.durations import TICKS_PER_SECOND, parse_duration
 
-UNLIMITED = "P10675199DT2H48M5.4775807S"
-"""How the service spells "no limit"."""
+__all__ = ["etag", "limit_seconds", "moment", "seconds_of", "ticks_of"]
 
-TICKS_PER_SECOND = 10_000_000
 _EPOCH = datetime(1, 1, 1, tzinfo=timezone.utc)
-_UNLIMITED_SECONDS = 10675199 * 86400.0
 _SECOND = timedelta(seconds=1)
-
-_DURATION = re.compile(
-    r"P(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<weeks>\d+)W)?(?:(?P<days>\d+)D)?"
-    r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?$"
-)
-# A year is 365 and a month 30 days: P3Y6M4D came back as P1279D.
-_UNITS = {
-    "years": 365 * 86400,
-    "months": 30 * 86400,
-    "weeks": 7 * 86400,
-    "days": 86400,
-    "hours": 3600,
-    "minutes": 60,
-    "seconds": 1,
-}
+_UNLIMITED_DAYS = 10675199
 
 
 def ticks_of(when: datetime) -> int:
@@ -60,22 +42,14 @@ def etag(ticks: int) -> str:
     return f"0x{ticks:X}"
 
 
-@lru_cache(maxsize=1024)
 def seconds_of(duration: str) -> float:
-    """Seconds of an ISO 8601 duration.
-
-    Raises:
-        ValueError: it is none.
-    """
-    found = _DURATION.match(duration)
-    if not found or duration in {"P", "PT"}:
-        raise ValueError(f"{duration!r} is not a duration")
-    return sum(float(value) * _UNITS[unit] for unit, value in found.groupdict().items() if value)
+    """Seconds of an ISO 8601 duration; raises `ValueError` if it is none."""
+    return parse_duration(duration) / TICKS_PER_SECOND
 
 
 def limit_seconds(duration: str | None) -> float | None:
     """Seconds of a limit, None for the service's "unlimited" (and for anything as long)."""
-    if duration is None or duration == UNLIMITED:
+    if duration is None:
         return None
     seconds = seconds_of(duration)
-    return None if seconds >= _UNLIMITED_SECONDS else seconds
+    return None if seconds >= _UNLIMITED_DAYS * 86400 else seconds

@@ -1,4 +1,4 @@
-"""`failureInfo` records: one table of codes, categories and messages.
+"""`failureInfo` and `schedulingError` records: one table of codes, categories and messages.
 
 Codes are those that Microsoft's own client knows (`TaskFailureInformationCodes`); messages and categories
 come from the reference "Batch Status and Error Codes" and from recorded exchanges. Where neither prints a
@@ -18,6 +18,7 @@ _SERVER = "ServerError"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 CODES: dict[str, tuple[str, str]] = {
+    "AutoPoolCreationFailedWithQuotaReached": (_USER, "The pool quota of the account has been reached"),
     "BlobAccessDenied": (_USER, "Access for one of the specified Azure Blob(s) is denied"),
     "BlobDownloadMiscError": (
         _SERVER,

@@ -46,11 +46,11 @@ def parse_duration(text: str) -> int:
     """
     match = _DURATION.fullmatch(text)
     if match is None or len(text) < len("P1D"):
-        raise ValueError(text)
+        raise ValueError(f"{text!r} is not a duration that the service knows")
     ticks = sum(int(match[unit] or 0) * size for unit, size in _UNITS.items())
     ticks += int((match["fraction"] or "").ljust(7, "0")[:7])
     if ticks > MAX_TICKS:
-        raise ValueError(text)
+        raise ValueError(f"{text!r} is not a duration that the service knows")
     return ticks
 
 

@@ -6,13 +6,12 @@ The service names the property itself, not the path to it, so errors do the same
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from azbatch_core.local.errors import BatchError
+from azbatch_core.local.errors import BatchError, invalid_property, shown
 from azbatch_core.local.wire.durations import normalise_duration, normalise_time
 from azbatch_core.local.wire.schema import schema
 
@@ -21,7 +20,6 @@ Check = Callable[[Any, str], Any]
 _INTEGER = re.compile(r"-?\d{1,19}", re.ASCII)
 _INT32 = 2**31
 _INT64 = 2**63
-_SHOWN_CHARACTERS = 1024
 
 # Properties that api-versions before 2025-06-01 had and the current models have not. A client that speaks
 # such a version may send them; nothing here uses them, so they are read over.
@@ -60,21 +58,6 @@ def validate(model: str, body: Any, *, older: bool = False) -> dict[str, Any]:
     return checked
 
 
-def invalid(name: str, value: Any, reason: str | None = None) -> BatchError:
-    """The service's error for a property with a wrong value."""
-    return BatchError(
-        "InvalidPropertyValue",
-        PropertyName=name,
-        PropertyValue=_shown(value),
-        Reason=reason or "The value provided for one of the properties in the request body is invalid.",
-    )
-
-
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text[:_SHOWN_CHARACTERS]
-
-
 @cache
 def _model(name: str, *, older: bool) -> Check:
     declared = schema()["models"][name]
@@ -85,7 +68,7 @@ def _model(name: str, *, older: bool) -> Check:
 
     def check(value: Any, prop: str) -> dict[str, Any]:
         if type(value) is not dict:
-            raise invalid(prop, value, "An object is expected.")
+            raise invalid_property(prop, value, "An object is expected.")
         result = {}
         for key, item in value.items():
             field = find(key)
@@ -110,7 +93,7 @@ def _unsupported(model: str, key: str, value: Any) -> BatchError:
     return BatchError(
         "UnsupportedProperty",
         PropertyName=key,
-        PropertyValue=_shown(value),
+        PropertyValue=shown(value),
         Reason=f"{key} is read-only." if known else f"{model} has no property {key}.",
     )
 
@@ -128,7 +111,7 @@ def _check(kind: str, *, older: bool) -> Check:
 def _list(item: Check) -> Check:
     def check(value: Any, name: str) -> list[Any]:
         if type(value) is not list:
-            raise invalid(name, value, "An array is expected.")
+            raise invalid_property(name, value, "An array is expected.")
         return [item(element, name) for element in value]
 
     return check
@@ -143,14 +126,14 @@ def _enum(members: list[str]) -> Check:
         except (KeyError, TypeError):
             if isinstance(value, str) and value.lower() in canonical:
                 return canonical[value.lower()]
-            raise invalid(name, value) from None
+            raise invalid_property(name, value) from None
 
     return check
 
 
 def _string(value: Any, name: str) -> str:
     if type(value) is not str:
-        raise invalid(name, value, "A string is expected.")
+        raise invalid_property(name, value, "A string is expected.")
     return value
 
 
@@ -159,7 +142,7 @@ def _bool(value: Any, name: str) -> bool:
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    raise invalid(name, value, "A Boolean is expected.")
+    raise invalid_property(name, value, "A Boolean is expected.")
 
 
 def _whole(limit: int) -> Callable[[Any, str], int]:
@@ -168,7 +151,7 @@ def _whole(limit: int) -> Callable[[Any, str], int]:
         if isinstance(value, str) and _INTEGER.fullmatch(value):
             number = int(value)
         if type(number) is not int or not -limit <= number < limit:
-            raise invalid(name, value, "A whole number is expected.")
+            raise invalid_property(name, value, "A whole number is expected.")
         return number
 
     return check
@@ -187,26 +170,26 @@ def _number(value: Any, name: str) -> float:
     try:
         return float(_string(value, name))
     except ValueError:
-        raise invalid(name, value, "A number is expected.") from None
+        raise invalid_property(name, value, "A number is expected.") from None
 
 
 def _time(value: Any, name: str) -> str:
     try:
         return normalise_time(_string(value, name))
     except ValueError:
-        raise invalid(name, value, "A time is expected.") from None
+        raise invalid_property(name, value, "A time is expected.") from None
 
 
 def _duration(value: Any, name: str) -> str:
     try:
         return normalise_duration(_string(value, name))
     except ValueError:
-        raise invalid(name, value, "A duration is expected.") from None
+        raise invalid_property(name, value, "A duration is expected.") from None
 
 
 def _map(value: Any, name: str) -> dict[str, Any]:
     if type(value) is not dict:
-        raise invalid(name, value, "An object is expected.")
+        raise invalid_property(name, value, "An object is expected.")
     return value
 
 

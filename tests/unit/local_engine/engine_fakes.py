@@ -152,9 +152,9 @@ class Service:
 
     async def killed(self) -> Service:
         """The service after its process was killed and started anew: what was not committed is lost."""
-        world = self.engine.world
-        world.halt()
-        world.store.connection.close()
+        account = self.engine.account
+        account.halt()
+        account.store.connection.close()
         heir = Service(self.folder, boot_time=self.settings.boot_time, resize_time=self.settings.resize_time)
         await heir.clock.advance((self.clock.now() - heir.clock.now()).total_seconds() + 1)
         return await heir.start()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from engine_fakes import Service
 
-from azbatch_core.local.engine.world import Counts
+from azbatch_core.local.engine.account import Counts
 from azbatch_core.local.errors import BatchError
 
 if TYPE_CHECKING:
@@ -23,20 +23,20 @@ COMMANDS = ("exit 0", "exit 1", "sleep 3", "sleep 7; exit 2", "missing", "upload
 
 def check_books(service: Service) -> None:
     """What is held in memory is what would be counted from the tables."""
-    world = service.engine.world
-    recount = {key: Counts() for key in world.jobs}
-    for key, state, waits, failed, tasks, slots in world.store.tasks.tally():
+    account = service.engine.account
+    recount = {key: Counts() for key in account.jobs}
+    for key, state, waits, failed, tasks, slots in account.store.tasks.tally():
         kind = ("failed" if failed else "succeeded") if state == "completed" else state
         recount[key].add("running" if kind == "preparing" else kind, tasks, slots)
         recount[key].ready += tasks if state == "active" and not waits else 0
-    assert world.counts == recount
-    live = {task.seq for task in world.store.tasks.live()}
-    assert live == {seq for seq, execution in world.live.items() if execution.fate != "delete"}
-    for node in world.nodes.values():
-        executions = world.on_node[node.key]
+    assert account.counts == recount
+    live = {task.seq for task in account.store.tasks.live()}
+    assert live == {seq for seq, execution in account.live.items() if execution.fate != "delete"}
+    for node in account.nodes.values():
+        executions = account.on_node[node.key]
         used = sum(execution.slots for execution in executions)
-        total = world.pools[node.pool].spec["taskSlotsPerNode"]
-        free = world.free[node.pool]
+        total = account.pools[node.pool].spec["taskSlotsPerNode"]
+        free = account.free[node.pool]
         assert (node.key in free) == (node.state in {"idle", "running"})
         if node.key in free:
             assert free._free[node.key] == total - used
@@ -184,12 +184,12 @@ async def finish(service: Service) -> None:
             engine.enable_job(doc["id"])
     await service.pass_time(2000)
     check_books(service)
-    world = service.engine.world
-    for job in world.jobs.values():
+    account = service.engine.account
+    for job in account.jobs.values():
         assert job.state in {"active", "disabled", "completed"}
         barred = "jobPreparationTask" in job.spec
-        assert job.state != "active" or barred or world.counts[job.key].ready == 0
-    assert not world.live
+        assert job.state != "active" or barred or account.counts[job.key].ready == 0
+    assert not account.live
     for doc in engine.list_jobs()[0]:
         engine.delete_job(doc["id"])
     for doc in engine.list_pools()[0]:
@@ -197,7 +197,7 @@ async def finish(service: Service) -> None:
     await service.pass_time(100)
     assert engine.list_jobs() == ([], None)
     assert engine.list_pools() == ([], None)
-    run = world.store.connection.execute
+    run = account.store.connection.execute
     for table in ("tasks", "needs", "ranges", "nodes", "preparations", "jobs", "pools"):
         assert run(f"SELECT COUNT(*) FROM {table}").fetchone() == (0,)  # noqa: S608 - names above
     assert not any(path.name.startswith("n") for path in service.folder.glob("nodes/*/*"))

@@ -85,13 +85,13 @@ async def test_a_call_that_the_disk_has_no_room_for_changes_nothing(
 ) -> None:
     told: list[str] = []
     service = Service(tmp_path)
-    service.engine.world.gave_up = lambda: told.append("stop")
+    service.engine.account.gave_up = lambda: told.append("stop")
     await service.start()
     await service.pool(nodes=1)
     service.job()
     service.task("kept", "hang")
     await service.pass_time()
-    fill_disk(service.engine.world.store)
+    fill_disk(service.engine.account.store)
     with (
         caplog.at_level(logging.CRITICAL),
         pytest.raises(BatchError, match="ServerBusy"),
@@ -116,19 +116,19 @@ async def test_a_turn_that_the_disk_has_no_room_for_ends_the_service(
     service: Service, caplog: pytest.LogCaptureFixture
 ) -> None:
     told: list[str] = []
-    service.engine.world.gave_up = lambda: told.append("stop")
+    service.engine.account.gave_up = lambda: told.append("stop")
     await service.pool(nodes=1)
     service.job()
-    fill_disk(service.engine.world.store)
-    node = next(iter(service.engine.world.nodes.values()))
+    fill_disk(service.engine.account.store)
+    node = next(iter(service.engine.account.nodes.values()))
     node.errors = [{"code": "x" * 100_000}]
-    service.engine.world.touch(node)
-    service.engine.world.wake()
+    service.engine.account.touch(node)
+    service.engine.account.wake()
     with caplog.at_level(logging.CRITICAL):
         await service.pass_time()
     assert told == ["stop"]
     assert "full" in caplog.text
-    assert service.engine.world.stopping
+    assert service.engine.account.stopping
 
 
 @pytest.mark.asyncio
@@ -137,4 +137,4 @@ async def test_a_refusal_leaves_the_service_as_it_is(service: Service) -> None:
         service.engine.get_job("none")
     with service.engine.guard():
         service.job()
-    assert not service.engine.world.stopping
+    assert not service.engine.account.stopping

@@ -9,7 +9,7 @@ import pytest
 from engine_fakes import BASE, Service
 
 from azbatch_core.local.errors import BatchError
-from azbatch_core.local.rules.times import UNLIMITED
+from azbatch_core.local.wire.durations import UNLIMITED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -503,12 +503,12 @@ async def test_nothing_is_left_of_pools_that_jobs_have_ceased_to_wait_for(servic
         service.engine.create_job({"id": f"job{number}", "poolInfo": AUTO})
     service.job("other", pool_id="never")
     await service.pass_time()
-    assert len(service.engine.world.pool_jobs) == 4
+    assert len(service.engine.account.pool_jobs) == 4
     service.engine.disable_job("other", {})
     for number in range(3):
         service.engine.terminate_job(f"job{number}")
     await service.pass_time()
-    assert service.engine.world.pool_jobs == {}
+    assert service.engine.account.pool_jobs == {}
     service.engine.enable_job("other")
     await service.pass_time()
-    assert list(service.engine.world.pool_jobs) == ["never"]
+    assert list(service.engine.account.pool_jobs) == ["never"]

@@ -208,7 +208,14 @@ async def test_what_was_acknowledged_survives_at_any_moment(tmp_path: Path) -> N
 
 async def test_data_of_another_version_is_refused(tmp_path: Path) -> None:
     service = await started(tmp_path)
-    service.engine.world.store.connection.execute("PRAGMA user_version=99")
+    service.engine.account.store.connection.execute("PRAGMA user_version=99")
     await service.engine.stop()
     with pytest.raises(ValueError, match="version 99"):
         Service(tmp_path)
+
+
+async def test_nobody_else_may_read_the_database(tmp_path: Path) -> None:
+    await started(tmp_path)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("batch.sqlite3*")}
+    assert set(modes.values()) == {0o600}
+    assert "batch.sqlite3-wal" in modes

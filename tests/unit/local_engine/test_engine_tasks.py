@@ -8,7 +8,7 @@ import pytest
 from engine_fakes import BASE
 
 from azbatch_core.local.errors import BatchError
-from azbatch_core.local.rules.times import UNLIMITED
+from azbatch_core.local.wire.durations import UNLIMITED
 
 if TYPE_CHECKING:
     from engine_fakes import Service

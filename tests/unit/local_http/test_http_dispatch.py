@@ -360,12 +360,6 @@ def test_a_body_over_one_megabyte_names_the_limit(ask):
     )
 
 
-def test_a_collection_holds_at_most_a_hundred_tasks(ask):
-    tasks = [{"id": f"t{number}", "commandLine": "x"} for number in range(101)]
-    assert ask("POST", "/jobs/j/addtaskcollection", {"value": tasks}).code == "InvalidPropertyValue"
-    assert len(ask("POST", "/jobs/j/addtaskcollection", {"value": tasks[:100]}).json["value"]) == 100
-
-
 def test_the_clients_request_id_comes_back_only_if_asked(ask):
     asked = ask("GET", "/pools/pool1", client_request_id="abc", return_client_request_id="true")
     assert asked.headers["client-request-id"] == "abc"

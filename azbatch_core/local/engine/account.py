@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from azbatch_core.local.store.database import Database
     from azbatch_core.local.store.records import Doc, Job, Node, Pool, Preparation, Record
 
-__all__ = ["Counts", "Execution", "Fate", "World"]
+__all__ = ["Account", "Counts", "Execution", "Fate"]
 
 _LOG = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ class Counts:
         return self.tasks["active"] + self.tasks["running"]
 
 
-class World:
+class Account:
     """The engine's state, and the few moves that every part of the engine makes."""
 
     def __init__(self, settings: Settings, clock: Clock, runtime: Runtime, store: Database) -> None:
