@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -46,7 +45,10 @@ def start(state: StateDirectory, *, port: int = 0, idle_timeout: float = DEFAULT
     Raises:
         DaemonError: it did not come up.
     """
-    state.make()
+    try:
+        state.make()
+    except StateError as error:
+        raise DaemonError(str(error)) from None
     with state.starting():
         deadline = time.monotonic() + START_SECONDS
         while state.held() and time.monotonic() < deadline:
@@ -89,19 +91,19 @@ def stop(state: StateDirectory) -> bool:
 
 
 def reset(state: StateDirectory) -> None:
-    """On return no service runs, and pools, jobs, files, keys are gone: the directory does not exist.
+    """On return no service runs, and pools, jobs, files, keys are gone. Files that no service made stay.
 
     Raises:
-        DaemonError: the directory holds things that are not a service's.
+        DaemonError: no service ever had its state there.
     """
     if not state.path.exists():
         return
-    if not state.known() and any(state.path.iterdir()):
+    if not state.path.is_dir() or (not state.known() and any(state.path.iterdir())):
         raise DaemonError(
             f"{state.path} does not look like the state of a local service; nothing was deleted"
         )
     stop(state)
-    shutil.rmtree(state.path)
+    state.clear()
 
 
 def serve(
@@ -138,7 +140,10 @@ def serve(
     except StateError as error:
         raise DaemonError(str(error)) from None
     except sqlite3.Error as error:
-        raise DaemonError(f"the database in {state.path} cannot be used: {error}") from None
+        raise DaemonError(
+            f"the database in {state.path} cannot be used: {error};"
+            " `azbatch local reset` begins anew, without its jobs"
+        ) from None
     except OSError as error:
         if port:
             raise DaemonError(f"port {port} cannot be had: {error.strerror}") from None

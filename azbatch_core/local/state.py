@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
@@ -26,6 +27,22 @@ if TYPE_CHECKING:
 _KEY_BYTES = 64
 _POLL_SECONDS = 0.01
 _HOLD_SECONDS = 0.5
+_OWN = (
+    "identity.json",
+    "endpoint.json",
+    "identity.*.tmp",
+    "endpoint.*.tmp",
+    "service.lock",
+    "start.lock",
+    "service.log",
+    "batch.sqlite3*",
+    "nodes",
+    "blobs",
+    "trash",
+)
+"""Everything that a service makes in its directory."""
+
+_ELSEWHERE = "set AZBATCH_LOCAL_DIR to a folder of its own"
 
 
 class StateError(Exception):
@@ -82,9 +99,38 @@ class StateDirectory:
         return self.path / "service.log"
 
     def make(self) -> None:
-        """On return the directory is there and nobody else may look into it."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.path.chmod(0o700)
+        """On return the directory is there and nobody else may look into it.
+
+        Raises:
+            StateError: it cannot be made, or it holds somebody's files: a reset would delete a service's own
+                files beside them, and nobody could tell which is which.
+        """
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            foreign = [] if self.known() else self.foreign()
+            if not foreign:
+                self.path.chmod(0o700)
+                return
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise StateError(f"{self.path} cannot hold the service's state: {reason}; {_ELSEWHERE}") from None
+        raise StateError(
+            f"{self.path} holds other files, such as {foreign[0]}, so no service starts in it; {_ELSEWHERE}"
+        )
+
+    def foreign(self) -> list[str]:
+        """The names in the directory that no service made."""
+        return sorted(path.name for path in self.path.iterdir() if not any(path.match(name) for name in _OWN))
+
+    def clear(self) -> None:
+        """Delete what services made, and the directory too if nothing else is in it."""
+        for path in [path for name in _OWN for path in self.path.glob(name)]:
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        if not any(self.path.iterdir()):
+            self.path.rmdir()
 
     def identity(self) -> Identity:
         """The account; made up and written down on the first call.
@@ -147,7 +193,7 @@ class StateDirectory:
                 return False
         except BlockingIOError:
             return True
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
 
     @contextmanager

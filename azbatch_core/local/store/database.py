@@ -45,6 +45,8 @@ class Database:
         Raises:
             ValueError: the file was written by another version of the service.
         """
+        if path is not None:
+            path.touch(mode=0o600)  # SQLite gives its other files the same mode; tasks may hold secrets
         self.connection = sqlite3.connect(path or ":memory:", isolation_level=None, cached_statements=256)
         self._touched: dict[tuple[str, int], Record] = {}
         try:

@@ -110,6 +110,29 @@ def test_reset_deletes_a_services_state_and_nothing_else(state, tmp_path):
     assert (precious / "thesis.tex").exists()
 
 
+def test_no_service_starts_among_other_files(tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(daemon.DaemonError, match=r"other files, such as thesis.tex.*AZBATCH_LOCAL_DIR"):
+        daemon.start(StateDirectory(tmp_path))
+
+
+def test_reset_leaves_files_that_came_later(state):
+    state.make()
+    state.identity()
+    (state.path / "nodes").mkdir()
+    (state.path / "thesis.tex").write_text("years of work")
+    daemon.reset(state)
+    assert [path.name for path in state.path.iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("verb", ["start", "stop", "reset", "status"])
+def test_a_file_where_the_directory_should_be_is_told(verb, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert main([verb, "--state-dir", str(tmp_path / "file")]) in {0, 1}
+    assert "Traceback" not in capsys.readouterr().err
+    assert (tmp_path / "file").exists()
+
+
 def test_status_of_nothing(tmp_path, capsys):
     assert main(["status", "--state-dir", str(tmp_path / "none")]) == 1
     assert '"running": false' in capsys.readouterr().out
