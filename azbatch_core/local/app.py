@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.http.dispatch import BatchApplication, check_host, read_headers
 from azbatch_core.local.routes.table import OPERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
-
+    from azbatch_core.local.asgi import Application, Receive, Scope, Send
     from azbatch_core.local.auth import SharedKey
     from azbatch_core.local.engine import Engine
-
-    Message: TypeAlias = MutableMapping[str, Any]
-    Receive: TypeAlias = Callable[[], Awaitable[Message]]
-    Send: TypeAlias = Callable[[Message], Awaitable[None]]
-    Application: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 
 class LocalApplication:
@@ -45,7 +39,7 @@ class LocalApplication:
         self.last_request = time.monotonic()
         self.open_requests = 0
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         self.open_requests += 1
         try:
@@ -61,7 +55,7 @@ class LocalApplication:
         prefix = self._blob_prefix
         return path == prefix or path.startswith(prefix + b"/")
 
-    async def _answer_blob(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def _answer_blob(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             check_host(read_headers(scope["headers"]))
         except BatchError as error:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+    from collections.abc import Iterator
+
+    from azbatch_core.local.asgi import Receive, Send
 
 __all__ = ["FilePart", "stream"]
 
@@ -41,8 +43,8 @@ class FilePart:
 
 async def stream(
     pieces: Iterator[bytes],
-    receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
-    send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+    receive: Receive,
+    send: Send,
 ) -> None:
     """Send `pieces` as the body of a response that has been started.
 
@@ -61,7 +63,7 @@ async def stream(
         gone.cancel()
 
 
-async def _departure(receive: Callable[[], Awaitable[MutableMapping[str, Any]]]) -> None:
+async def _departure(receive: Receive) -> None:
     """Return when the client has gone, what is left of its request thrown away."""
     while (await receive())["type"] == "http.request":  # noqa: ASYNC110 - `receive` waits; the pause is for fakes
         await asyncio.sleep(0)

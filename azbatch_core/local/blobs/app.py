@@ -11,7 +11,7 @@ import sqlite3
 import uuid
 from contextlib import closing
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from azbatch_core.local.blobs.auth import Authorizer
 from azbatch_core.local.blobs.documents import error_document, http_date
@@ -22,13 +22,12 @@ from azbatch_core.local.blobs.store import BlobStore
 from azbatch_core.local.streaming import stream
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
+    from collections.abc import Callable
     from pathlib import Path
 
+    from azbatch_core.local.asgi import Receive, Scope, Send
     from azbatch_core.local.blobs.auth import Need
     from azbatch_core.local.blobs.operations import Handler
-
-    Message = MutableMapping[str, Any]
 
 log = logging.getLogger(__name__)
 
@@ -51,9 +50,9 @@ class BlobApp:
 
     async def __call__(
         self,
-        scope: MutableMapping[str, Any],
-        receive: Callable[[], Awaitable[Any]],
-        send: Callable[[Message], Awaitable[None]],
+        scope: Scope,
+        receive: Receive,
+        send: Send,
     ) -> None:
         """Serve one request."""
         if scope["type"] != "http":
@@ -64,7 +63,7 @@ class BlobApp:
             return
         await _send(scope, answer, receive, send)
 
-    async def _answer(self, scope: MutableMapping[str, Any], receive: Callable[[], Awaitable[Any]]) -> Answer:
+    async def _answer(self, scope: Scope, receive: Receive) -> Answer:
         try:
             request = Request.parse(scope, receive)
             handler, need = self._operation(request)
@@ -111,10 +110,10 @@ def _refusal(error: BlobError) -> Answer:
 
 
 async def _send(
-    scope: MutableMapping[str, Any],
+    scope: Scope,
     answer: Answer,
-    receive: Callable[[], Awaitable[Any]],
-    send: Callable[[Message], Awaitable[None]],
+    receive: Receive,
+    send: Send,
 ) -> None:
     headers = {
         "server": "Windows-Azure-Blob/1.0 Microsoft-HTTPAPI/2.0",

@@ -9,11 +9,10 @@ from urllib.parse import unquote_to_bytes
 from azbatch_core.local.blobs.errors import BlobError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Mapping
 
+    from azbatch_core.local.asgi import Receive
     from azbatch_core.local.streaming import FilePart
-
-    Receive = Callable[[], Awaitable[dict[str, Any]]]
 
 _LARGEST_DOCUMENT = 16 * 1024 * 1024  # bytes; a block list of 50,000 ids has less
 

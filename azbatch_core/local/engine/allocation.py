@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine.nodes import begin_leaving, boot, stay
 from azbatch_core.local.rules.nodes import address_of, node_id
-from azbatch_core.local.rules.pools import fill, resize_error
+from azbatch_core.local.rules.pools import fill, quota_error, resize_error
 from azbatch_core.local.store.records import Node, Pool
 
 if TYPE_CHECKING:
@@ -71,7 +71,12 @@ def start_resize(account: Account, pool: Pool) -> None:
             for node in account.pool_nodes[pool.key].values()
             if node.dedicated == dedicated and node.leaving is None
         ]
-        for _ in range(target - len(nodes)):
+        wanted = target - len(nodes)
+        room = account.settings.node_quota - sum(map(len, account.pool_nodes.values()))
+        if wanted > room:
+            kind = "dedicated" if dedicated else "low priority"
+            pool.resize_errors.append(quota_error(kind, account.settings.node_quota))
+        for _ in range(min(wanted, room)):
             _add_node(account, pool, dedicated=dedicated)
         surplus = len(nodes) - target
         if surplus > 0:
@@ -144,9 +149,12 @@ def advance(account: Account, pool: Pool) -> None:
         if spot != pool.spot:
             pool.resize_errors.append(resize_error("low priority"))
         _set_allocation(account, pool, "steady", account.now())
-    elif (
-        pool.allocation == "resizing"
-        and pool.resize_started
-        and current(account, pool) == (pool.dedicated, pool.spot)
-    ):
+    elif pool.allocation == "resizing" and pool.resize_started and _settled(account, pool):
         _set_allocation(account, pool, "steady", account.now())
+
+
+def _settled(account: Account, pool: Pool) -> bool:
+    """Whether the pool has what it can get: its targets, or what a quota left of them."""
+    if pool.resize_errors:
+        return all(node.leaving is None for node in account.pool_nodes[pool.key].values())
+    return current(account, pool) == (pool.dedicated, pool.spot)

@@ -16,7 +16,8 @@ from azbatch_core.local.store.records import Job
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from azbatch_core.local.engine.paging import Match, Page
+    from azbatch_core.local.engine.paging import Listed
+    from azbatch_core.local.odata.parser import Match
     from azbatch_core.local.store.records import Doc, Preparation
 
 __all__ = ["JobCommands"]
@@ -91,7 +92,7 @@ class JobCommands(Commands):
         after: str | None = None,
         limit: int = 1000,
         hints: Mapping[str, str] | None = None,
-    ) -> Page:
+    ) -> Listed:
         """Jobs that match, in the order of their ids after the id `after`, and the id to go on after.
 
         `hints` (`{"state": …}`) may narrow what `match` is asked about.
@@ -210,7 +211,7 @@ class JobCommands(Commands):
 
     def preparation_status(
         self, job_id: str, match: Match | None = None, after: str | None = None, limit: int = 1000
-    ) -> Page:
+    ) -> Listed:
         """What preparation and release did on each node, removed ones included; continued by node id.
 
         Raises:

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from azbatch_core.local.odata.parser import Match
     from azbatch_core.local.store.records import Doc
 
-__all__ = ["Match", "Page", "page"]
+__all__ = ["Listed", "by_id", "page"]
 
 _T = TypeVar("_T")
 
 if TYPE_CHECKING:
-    Match = Callable[[Mapping[str, Any]], bool]
-    Page = tuple[list[Doc], str | None]
+    Listed = tuple[list[Doc], str | None]
 
 
 def page(
@@ -29,7 +29,7 @@ def page(
     *,
     name: Callable[[Doc], str] = lambda doc: str(doc["id"]),
     seen: Callable[[_T], Mapping[str, Any]] | None = None,
-) -> Page:
+) -> Listed:
     """At most `limit` documents that match, and the id to go on after if another matches.
 
     `items` come in the order of ids. `seen` builds what `match` looks at if that is less than the document.

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from azbatch_core.local.engine.paging import Match, Page
+    from azbatch_core.local.engine.paging import Listed
+    from azbatch_core.local.odata.parser import Match
     from azbatch_core.local.store.records import Doc, Node, Pool
 
 __all__ = ["PoolCommands"]
@@ -63,7 +64,7 @@ class PoolCommands(Commands):
         after: str | None = None,
         limit: int = 1000,
         hints: Mapping[str, str] | None = None,
-    ) -> Page:
+    ) -> Listed:
         """Pools that match, in the order of their ids after the id `after`, and the id to go on after.
 
         `hints` (`{"state": …}`) may narrow what `match` is asked about.
@@ -153,7 +154,7 @@ class PoolCommands(Commands):
 
     def list_node_counts(
         self, match: Match | None = None, after: str | None = None, limit: int = 1000
-    ) -> Page:
+    ) -> Listed:
         """Nodes by state for each pool, in the order of the pools' ids."""
         account = self.account
         return page(
@@ -197,7 +198,7 @@ class PoolCommands(Commands):
         after: str | None = None,
         limit: int = 1000,
         hints: Mapping[str, str] | None = None,
-    ) -> Page:
+    ) -> Listed:
         """A pool's nodes that match, in the order of their ids, and the id to go on after.
 
         Raises:

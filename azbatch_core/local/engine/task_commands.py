@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from azbatch_core.local.engine.paging import Match, Page
+    from azbatch_core.local.engine.paging import Listed
+    from azbatch_core.local.odata.parser import Match
     from azbatch_core.local.rules.tasks import Needs
     from azbatch_core.local.store.records import Doc, Job
     from azbatch_core.local.store.tasks import Task
@@ -136,7 +137,7 @@ class TaskCommands(JobCommands):
         after: str | None = None,
         limit: int = 1000,
         hints: Mapping[str, str] | None = None,
-    ) -> Page:
+    ) -> Listed:
         """A job's tasks that match, in the order of their ids after `after`, and the id to go on after.
 
         `match` is asked about id, times, states and `executionInfo` only, which is all that a `$filter` may

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -10,11 +10,10 @@ from azbatch_core.local.errors import BatchError
 from azbatch_core.local.wire.validate import validate
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+    from collections.abc import Mapping
 
+    from azbatch_core.local.asgi import Receive
     from azbatch_core.local.http.operation import Operation
-
-    Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
 MAX_BODY = 1_048_576
 """Bytes; the real service names this number when it refuses a body."""

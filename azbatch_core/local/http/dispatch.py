@@ -11,7 +11,7 @@ import uuid
 from contextlib import closing
 from datetime import datetime, timezone
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.http.body import DisconnectedError, parse_body, read_body
@@ -24,15 +24,12 @@ from azbatch_core.local.http.router import Router
 from azbatch_core.local.streaming import stream
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+    from collections.abc import Iterable, Mapping
 
+    from azbatch_core.local.asgi import Receive, Scope, Send
     from azbatch_core.local.auth import SharedKey
     from azbatch_core.local.engine import Engine
     from azbatch_core.local.http.operation import Operation
-
-    Message: TypeAlias = MutableMapping[str, Any]
-    Receive: TypeAlias = Callable[[], Awaitable[Message]]
-    Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 _LOG = logging.getLogger(__name__)
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
@@ -63,7 +60,7 @@ class BatchApplication:
         self._router = Router(operations)
         self._endpoint = endpoint
 
-    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         headers = read_headers(scope["headers"])
         request_id = str(uuid.uuid4())
@@ -83,9 +80,7 @@ class BatchApplication:
             response.headers["client-request-id"] = headers["client-request-id"]
         await _send(response, receive, send, head=scope["method"] == "HEAD")
 
-    async def _answer(
-        self, scope: Mapping[str, Any], headers: Mapping[str, str], receive: Receive
-    ) -> Response:
+    async def _answer(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> Response:
         method: str = scope["method"]
         path: str = scope["raw_path"].decode("latin-1")
         query = Query(scope["query_string"].decode("latin-1"))
