@@ -12,7 +12,7 @@ from azbatch_core.local.store.records import Node, Pool
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
-    from azbatch_core.local.store.records import Doc
+    from azbatch_core.local.store.records import Allocation, Doc
 
 __all__ = ["advance", "begin_delete", "begin_resize", "current", "new_pool", "stop_resize"]
 
@@ -55,7 +55,7 @@ def begin_resize(account: Account, pool: Pool, body: Doc, now: int) -> None:
     account.after("resize", pool.key, account.settings.resize_time, lambda: start_resize(account, pool))
 
 
-def _set_allocation(account: Account, pool: Pool, state: str, now: int) -> None:
+def _set_allocation(account: Account, pool: Pool, state: Allocation, now: int) -> None:
     pool.allocation, pool.allocation_since = state, now
     account.touch(pool)
     account.due_pools[pool.key] = None

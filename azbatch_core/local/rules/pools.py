@@ -163,6 +163,15 @@ def resize_error(kind: str) -> Doc:
     }
 
 
+def quota_error(kind: str, quota: int) -> Doc:
+    """The record of a resize that met the account's limit; `kind` as in `resize_error`."""
+    return {
+        "code": "AccountCoreQuotaReached" if kind == "dedicated" else "AccountSpotCoreQuotaReached",
+        "message": "The specified account has reached core quota",
+        "values": [{"name": "Reason", "value": f"This local service holds at most {quota} nodes"}],
+    }
+
+
 def pool_document(pool: Pool, base: str, current: tuple[int, int]) -> Doc:
     """A pool as GET shows it; `current` counts its dedicated and spot nodes."""
     doc: Doc = without_secrets(pool.spec)

@@ -260,6 +260,24 @@ async def test_a_stopped_shrink_gives_waiting_nodes_back(service: Service) -> No
     assert [node["state"] for node in service.nodes()] == ["running"]
 
 
+async def test_more_nodes_than_the_quota_are_an_error_of_the_resize(tmp_path: Path) -> None:
+    service = await Service(tmp_path, node_quota=3).start()
+    await service.pool("first", nodes=1)
+    doc = await service.pool("greedy", nodes=1_000_000, targetLowPriorityNodes=1)
+    assert (doc["allocationState"], doc["currentDedicatedNodes"], doc["currentLowPriorityNodes"]) == (
+        "steady",
+        2,
+        0,
+    )
+    codes = [error["code"] for error in doc["resizeErrors"]]
+    assert codes == ["AccountCoreQuotaReached", "AccountSpotCoreQuotaReached"]
+    service.engine.resize_pool("greedy", {"targetDedicatedNodes": 1})
+    await service.pass_time()
+    shrunk = service.engine.get_pool("greedy")
+    assert (shrunk["currentDedicatedNodes"], shrunk.get("resizeErrors")) == (1, None)
+    await service.engine.stop()
+
+
 async def test_a_shrink_may_wait_for_retained_data(service: Service) -> None:
     await service.pool(nodes=1)
     service.job()
