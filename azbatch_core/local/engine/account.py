@@ -25,20 +25,31 @@ if TYPE_CHECKING:
     from azbatch_core.local.runtime.base import Outcome, Running, Runtime, TaskKind
     from azbatch_core.local.settings import Settings
     from azbatch_core.local.store.database import Database
-    from azbatch_core.local.store.records import Doc, Job, Node, Pool, Preparation, Record
+    from azbatch_core.local.store.records import (
+        Doc,
+        Job,
+        JobState,
+        Node,
+        NodeState,
+        Pool,
+        Preparation,
+        Record,
+    )
 
-__all__ = ["Account", "Counts", "Execution", "Fate"]
+__all__ = ["Account", "Counts", "Execution", "StopReason", "TimerName"]
 
 _LOG = logging.getLogger(__name__)
 
-Fate = Literal["lost", "requeue", "terminate", "delete"]
-"""What becomes of an execution that was told to stop. Later entries win over earlier ones.
+TimerName = Literal["boot", "resize", "wall clock", "wipe", "retention"]
+
+StopReason = Literal["lost", "requeue", "terminate", "delete"]
+"""Why an execution was told to stop, and so what becomes of it. Later entries win over earlier ones.
 
 `lost` goes back to active with no count moved; `requeue` is a user's doing and counts; `terminate`
 completes it; `delete` has nothing left to change.
 """
 
-_RANK: dict[Fate | None, int] = {None: 0, "lost": 1, "requeue": 2, "terminate": 3, "delete": 4}
+_RANK: dict[StopReason | None, int] = {None: 0, "lost": 1, "requeue": 2, "terminate": 3, "delete": 4}
 
 
 @dataclass(eq=False)
@@ -49,7 +60,7 @@ class Execution:
         seq: The task's number, 0 for the other kinds.
         spec: The task's document as stored.
         running: The try under way; None while the task waits for its job's preparation.
-        fate: What to do when it ends, None to let it be judged by its outcome.
+        stop_reason: Why it was told to stop, None to let it be judged by its outcome.
     """
 
     kind: TaskKind
@@ -63,12 +74,12 @@ class Execution:
     requeues: int = 0
     launches: int = 0
     running: Running | None = None
-    fate: Fate | None = None
+    stop_reason: StopReason | None = None
 
-    def doom(self, fate: Fate) -> None:
-        """Settle what becomes of it, unless something stronger has been settled."""
-        if _RANK[fate] > _RANK[self.fate]:
-            self.fate = fate
+    def give_reason(self, reason: StopReason) -> None:
+        """Note why it was told to stop, unless a stronger reason has been given."""
+        if _RANK[reason] > _RANK[self.stop_reason]:
+            self.stop_reason = reason
 
 
 @dataclass
@@ -136,7 +147,7 @@ class Account:
         self.due_pools: dict[int, None] = {}
         self.due_nodes: dict[int, None] = {}
         self.due_jobs: dict[int, None] = {}
-        self.timers: dict[tuple[str, int], Cancellable] = {}
+        self.timers: dict[tuple[TimerName, int], Cancellable] = {}
         self.expiry: int | None = None
         self.stopping = False
         self._places: dict[int, NodePlace] = {}
@@ -158,7 +169,7 @@ class Account:
         """Stamps up to `ticks` have been given by an earlier run."""
         self._stamp = max(self._stamp, ticks)
 
-    def after(self, name: str, key: int, seconds: float, action: Callable[[], object]) -> None:
+    def after(self, name: TimerName, key: int, seconds: float, action: Callable[[], object]) -> None:
         """Call `action` and then tick, `seconds` from now; replaces the timer of the same name and key."""
         self.forget_timer(name, key)
 
@@ -170,7 +181,7 @@ class Account:
 
         self.timers[name, key] = self.clock.call_later(seconds, fire)
 
-    def forget_timer(self, name: str, key: int) -> None:
+    def forget_timer(self, name: TimerName, key: int) -> None:
         """Call a timer off; fine if there is none."""
         timer = self.timers.pop((name, key), None)
         if timer is not None:
@@ -293,7 +304,7 @@ class Account:
         self.due_jobs.pop(job.key, None)
         self.store.delete(job)
 
-    def set_job_state(self, job: Job, state: str, now: int) -> None:
+    def set_job_state(self, job: Job, state: JobState, now: int) -> None:
         """Move a job on."""
         job.previous, job.previous_since = job.state, job.since
         job.state, job.since = state, now
@@ -301,7 +312,7 @@ class Account:
         self.schedule_job(job)
         self.due_jobs[job.key] = None
 
-    def set_node_state(self, node: Node, state: str) -> None:
+    def set_node_state(self, node: Node, state: NodeState) -> None:
         """Move a node on."""
         if node.state != state:
             node.state, node.since = state, self.now()
@@ -351,11 +362,11 @@ class Account:
 
         running.done.add_done_callback(ended)
 
-    def stop(self, execution: Execution, fate: Fate) -> None:
-        """Have an execution end, with that fate; what has not begun ends in the next tick."""
-        execution.doom(fate)
+    def stop(self, execution: Execution, reason: StopReason) -> None:
+        """Have an execution end, for that reason; what has not begun ends in the next tick."""
+        execution.give_reason(reason)
         if execution.running is not None:
-            execution.running.stop("user" if fate in {"terminate", "delete"} else "node")
+            execution.running.stop("user" if reason in {"terminate", "delete"} else "node")
         elif not any(waiting is execution for waiting, _ in self.finished):
             self.finished.append((execution, None))
             self.wake()

@@ -11,7 +11,7 @@ from azbatch_core.local.wire.durations import TICKS_PER_SECOND
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
-    from azbatch_core.local.store.records import Job
+    from azbatch_core.local.store.records import DisableOption, Job
 
 __all__ = ["advance", "arm_wall_clock", "begin_delete", "begin_disable", "begin_enable", "begin_terminate"]
 
@@ -33,7 +33,7 @@ def arm_wall_clock(account: Account, job: Job) -> None:
     account.after("wall clock", job.key, max(0.0, left), expire)
 
 
-def begin_disable(account: Account, job: Job, option: str) -> None:
+def begin_disable(account: Account, job: Job, option: DisableOption) -> None:
     """Start no task any more; running ones are requeued, terminated or waited for."""
     job.disable = option
     account.set_job_state(job, "disabling", account.now())

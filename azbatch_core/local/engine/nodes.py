@@ -12,7 +12,7 @@ from azbatch_core.local.rules.times import moment, ticks_of
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.runtime.base import Outcome
-    from azbatch_core.local.store.records import Doc, Node
+    from azbatch_core.local.store.records import Deallocation, Doc, Node
 
 __all__ = [
     "begin_leaving",
@@ -82,7 +82,7 @@ def settle_start(account: Account, execution: Execution, outcome: Outcome) -> No
     node, task = execution.node, execution.spec
     account.leave(execution)
     info = node.start
-    if info is None or node.leaving is not None or execution.fate is not None:
+    if info is None or node.leaving is not None or execution.stop_reason is not None:
         return
     allowed = task["maxTaskRetryCount"]
     if not outcome.succeeded and (allowed == -1 or node.start_tries < allowed):
@@ -121,7 +121,7 @@ def open_node(account: Account, node: Node) -> None:
     account.due_pools[node.pool] = None
 
 
-def begin_leaving(account: Account, node: Node, option: str) -> None:
+def begin_leaving(account: Account, node: Node, option: Deallocation) -> None:
     """Take a node out of service; it is removed once nothing holds it.
 
     `requeue` and `terminate` end its tasks, `taskcompletion` lets them finish, `retaineddata` lets also their

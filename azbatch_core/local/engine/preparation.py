@@ -73,7 +73,7 @@ def settle(account: Account, execution: Execution, outcome: Outcome) -> list[Exe
     preparation = account.preparations.get(job.key, {}).get(node.key) if job is not None else None
     if job is None or preparation is None:
         return []
-    if execution.fate is not None:
+    if execution.stop_reason is not None:
         # Its node goes or its job ends: the record stays, no task waits for it.
         put_outcome(preparation.info, outcome)
         preparation.state = "failed"
@@ -91,7 +91,7 @@ def settle(account: Account, execution: Execution, outcome: Outcome) -> list[Exe
     preparation.state = "ready" if outcome.succeeded else "failed"
     account.touch(preparation)
     waiting = [other for other in account.of_job[job.key] if other.node is node and other.kind == "task"]
-    waiting = [other for other in waiting if other.running is None and other.fate is None]
+    waiting = [other for other in waiting if other.running is None and other.stop_reason is None]
     if outcome.succeeded:
         return waiting
     if task["waitForSuccess"]:

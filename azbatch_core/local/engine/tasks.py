@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import orjson
 
@@ -18,7 +18,7 @@ from azbatch_core.local.runtime.failures import failure
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.runtime.base import Outcome
-    from azbatch_core.local.store.records import Doc, Job, Node
+    from azbatch_core.local.store.records import Doc, Job, Node, TaskState
     from azbatch_core.local.store.tasks import ReadyTask
 
 __all__ = ["end_active", "make_ready", "run", "settle", "start"]
@@ -59,7 +59,7 @@ def run(account: Account, execution: Execution, *, waited: bool) -> None:
     _note(account, execution, job, "running", recent_info(started, execution.retries, execution.requeues))
 
 
-def _note(account: Account, execution: Execution, job: Job, state: str, info: Doc) -> None:
+def _note(account: Account, execution: Execution, job: Job, state: TaskState, info: Doc) -> None:
     node = execution.node
     entry = {"jobId": job.id, "taskId": execution.task_id, "taskState": state, "executionInfo": info}
     node.recent = with_recent(node.recent, entry)
@@ -68,7 +68,7 @@ def _note(account: Account, execution: Execution, job: Job, state: str, info: Do
 
 def settle(account: Account, execution: Execution, outcome: Outcome | None) -> None:
     """A task's try has ended, or it was told to stop before there was one (no outcome)."""
-    job, node, fate = execution.job, execution.node, execution.fate
+    job, node, reason = execution.job, execution.node, execution.stop_reason
     if job is None:
         raise AssertionError("a task has a job")
     account.leave(execution)
@@ -76,16 +76,16 @@ def settle(account: Account, execution: Execution, outcome: Outcome | None) -> N
         account.set_node_state(node, "idle")
     account.dying.pop((job.key, execution.task_id.lower()), None)
     account.due_jobs[job.key] = None
-    if fate == "delete":
+    if reason == "delete":
         account.runtime.clear_task(account.place(node), job.id, execution.task_id)
         return
     now = account.now()
     if outcome is not None and outcome.stopped is None:
         # It ended by itself, be it a moment before it was to be stopped.
-        fate = None
-    if fate in {"lost", "requeue"}:
-        _go_back(account, execution, job, str(fate), now)
-    elif fate == "terminate" or outcome is None:
+        reason = None
+    if reason == "lost" or reason == "requeue":  # noqa: PLR1714 - mypy narrows this, not a set
+        _go_back(account, execution, job, reason, now)
+    elif reason == "terminate" or outcome is None:
         _complete(account, execution, job, outcome, failure("TaskEnded"), judged=False)
     elif wants_retry(outcome.exit_code, outcome.failure, execution.retries, _retries(execution.spec)):
         _go_back(account, execution, job, "retry", now)
@@ -98,7 +98,9 @@ def _retries(spec: Doc) -> int:
     return allowed
 
 
-def _go_back(account: Account, execution: Execution, job: Job, why: str, now: int) -> None:
+def _go_back(
+    account: Account, execution: Execution, job: Job, why: Literal["lost", "requeue", "retry"], now: int
+) -> None:
     table = account.store.tasks
     {"lost": table.back, "requeue": table.requeue, "retry": table.retry}[why](execution.seq, now)
     if execution.node.leaving is None:

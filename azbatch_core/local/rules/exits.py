@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from azbatch_core.local.store.records import Doc
 
 __all__ = ["Consequence", "consequence", "wants_retry"]
 
+JobAction = Literal["none", "disable", "terminate"]
+
 
 class Consequence(NamedTuple):
     """What a completed task does to others.
 
     Attributes:
-        job_action: `none`, `disable` or `terminate`.
+        job_action: What becomes of its job.
         satisfied: Whether tasks that depend on it may go on.
     """
 
-    job_action: str
+    job_action: JobAction
     satisfied: bool
 
 
@@ -57,6 +59,6 @@ def consequence(spec: Doc, exit_code: int | None, failure: Doc | None, *, acts: 
     """
     options = _matching(spec.get("exitConditions") or {}, exit_code, failure) or {}
     fine = failure is None
-    job_action = str(options.get("jobAction") or ("none" if fine else "terminate"))
+    job_action: JobAction = options.get("jobAction") or ("none" if fine else "terminate")
     dependency = options.get("dependencyAction") or ("satisfy" if fine else "block")
     return Consequence(job_action if acts else "none", dependency == "satisfy")

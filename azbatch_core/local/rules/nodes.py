@@ -10,14 +10,14 @@ from azbatch_core.local.rules.times import moment
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from azbatch_core.local.store.records import Doc, Node, Pool
+    from azbatch_core.local.store.records import Doc, Node, NodeState, Pool
 
 __all__ = ["COMING", "USABLE", "address_of", "node_counts", "node_document", "node_id", "with_recent"]
 
-USABLE = frozenset({"idle", "running"})
+USABLE: frozenset[NodeState] = frozenset({"idle", "running"})
 """States in which a node takes tasks."""
 
-COMING = frozenset({"creating", "starting", "waitingforstarttask", "rebooting", "reimaging"})
+COMING: frozenset[NodeState] = frozenset({"creating", "starting", "waitingforstarttask"})
 """States that end in a usable node if all goes well."""
 
 RECENT_MOST = 10

@@ -7,11 +7,44 @@ can be counted from tasks is not kept here.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-__all__ = ["Doc", "Job", "Node", "Pool", "Preparation", "Record"]
+__all__ = [
+    "Allocation",
+    "Deallocation",
+    "DisableOption",
+    "Doc",
+    "Job",
+    "JobState",
+    "Node",
+    "NodeState",
+    "Pool",
+    "PoolState",
+    "Preparation",
+    "PreparationState",
+    "Record",
+    "TaskState",
+]
 
 Doc = dict[str, Any]
+
+PoolState = Literal["active", "deleting"]
+Allocation = Literal["resizing", "stopping", "steady"]
+Deallocation = Literal["requeue", "terminate", "taskcompletion", "retaineddata"]
+NodeState = Literal[
+    "creating",
+    "starting",
+    "waitingforstarttask",
+    "starttaskfailed",
+    "idle",
+    "running",
+    "leavingpool",
+    "unusable",
+]
+JobState = Literal["active", "disabling", "disabled", "enabling", "terminating", "completed", "deleting"]
+DisableOption = Literal["requeue", "terminate", "wait"]
+PreparationState = Literal["running", "ready", "failed"]
+TaskState = Literal["active", "preparing", "running", "completed"]
 
 
 @dataclass
@@ -37,10 +70,10 @@ class Pool:
     allocation_since: int
     dedicated: int = 0
     spot: int = 0
-    state: str = "active"
-    allocation: str = "resizing"
+    state: PoolState = "active"
+    allocation: Allocation = "resizing"
     resize_timeout: str = "PT15M"
-    deallocation: str = "requeue"
+    deallocation: Deallocation = "requeue"
     resize_started: bool = False
     resize_errors: list[Doc] = field(default_factory=list)
 
@@ -52,7 +85,7 @@ class Node:
     Attributes:
         pool: Key of its pool.
         start: `startTaskInfo` as on the wire; None until the start task has begun.
-        leaving: How it leaves the pool (a deallocation option), None while it stays.
+        leaving: How it leaves the pool, None while it stays.
         start_tries: Tries of the start task since the last boot.
     """
 
@@ -66,12 +99,12 @@ class Node:
     address: str
     allocated: int
     since: int
-    state: str = "creating"
-    scheduling: str = "enabled"
+    state: NodeState = "creating"
+    scheduling: Literal["enabled"] = "enabled"
     booted: int | None = None
     start: Doc | None = None
     start_tries: int = 0
-    leaving: str | None = None
+    leaving: Deallocation | None = None
     tasks_run: int = 0
     tasks_succeeded: int = 0
     recent: list[Doc] = field(default_factory=list)
@@ -87,7 +120,6 @@ class Job:
         disable: What becomes of running tasks while the job is disabling.
         auto_pool: Whether `pool_id` was made for this job.
         released: Whether release tasks have been started, so that a deletion does not start them again.
-        managed: Whether a job manager task was added.
     """
 
     TABLE: ClassVar[str] = "jobs"
@@ -100,13 +132,13 @@ class Job:
     since: int
     started: int
     pool_id: str
-    state: str = "active"
-    previous: str | None = None
+    state: JobState = "active"
+    previous: JobState | None = None
     previous_since: int | None = None
     ended: int | None = None
     reason: str | None = None
     scheduling_error: Doc | None = None
-    disable: str | None = None
+    disable: DisableOption | None = None
     auto_pool: bool = False
     released: bool = False
 
@@ -118,7 +150,7 @@ class Preparation:
     Attributes:
         job: Key of the job.
         node: Key of the node.
-        state: `running`, `ready` (tasks may run) or `failed` (the node is barred for the job).
+        state: When `ready`, tasks may run; when `failed`, the node is barred for the job.
         ran: Whether a task of the job was started there: only then does the release task run.
         info: `jobPreparationTaskExecutionInfo` as on the wire.
         release: `jobReleaseTaskExecutionInfo` as on the wire.
@@ -132,7 +164,7 @@ class Preparation:
     pool_id: str
     node_id: str
     info: Doc
-    state: str = "running"
+    state: PreparationState = "running"
     ran: bool = False
     tries: int = 0
     release: Doc | None = None

@@ -6,13 +6,13 @@ States are the wire's. `waiting` counts dependencies that are not met yet; a tas
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from azbatch_core.local.store.records import Node
+    from azbatch_core.local.store.records import Node, TaskState
 
 __all__ = ["NewTask", "ReadyTask", "Task", "TaskTable"]
 
@@ -25,14 +25,14 @@ class Task(NamedTuple):
     seq: int
     job: int
     id: str
-    state: str
+    state: TaskState
     waiting: int
     slots: int
     satisfied: int
     created: int
     modified: int
     since: int
-    previous: str | None
+    previous: TaskState | None
     previous_since: int | None
     retries: int
     requeues: int
@@ -302,7 +302,9 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         ).fetchone()
         return int(row[0])
 
-    def place(self, seq: int, state: str, now: int, node: Node, started: int | None) -> None:
+    def place(
+        self, seq: int, state: Literal["preparing", "running"], now: int, node: Node, started: int | None
+    ) -> None:
         """Active to preparing or running, on a node."""
         self._home.begin().execute(
             "UPDATE tasks SET previous=state, previous_since=since, state=?, since=?, pool_id=?, node_id=?,"

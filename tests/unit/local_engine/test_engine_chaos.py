@@ -31,7 +31,7 @@ def check_books(service: Service) -> None:
         recount[key].ready += tasks if state == "active" and not waits else 0
     assert account.counts == recount
     live = {task.seq for task in account.store.tasks.live()}
-    assert live == {seq for seq, execution in account.live.items() if execution.fate != "delete"}
+    assert live == {seq for seq, execution in account.live.items() if execution.stop_reason != "delete"}
     for node in account.nodes.values():
         executions = account.on_node[node.key]
         used = sum(execution.slots for execution in executions)
