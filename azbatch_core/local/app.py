@@ -12,7 +12,7 @@ from azbatch_core.local.routes.table import OPERATIONS
 if TYPE_CHECKING:
     from azbatch_core.local.asgi import Application, Receive, Scope, Send
     from azbatch_core.local.auth import SharedKey
-    from azbatch_core.local.engine import Engine
+    from azbatch_core.local.engine.engine import Engine
 
 
 class LocalApplication:

@@ -18,7 +18,7 @@ from azbatch_core.local.app import LocalApplication
 from azbatch_core.local.auth import SharedKey
 from azbatch_core.local.blobs.app import create_blob_app
 from azbatch_core.local.clock import Clock, RealClock
-from azbatch_core.local.engine import Engine
+from azbatch_core.local.engine.engine import Engine
 from azbatch_core.local.runtime.base import BlobPlace, RuntimeConfig
 from azbatch_core.local.runtime.process import ProcessRuntime
 from azbatch_core.local.settings import Settings

@@ -22,8 +22,8 @@ class Settings:
         boot_time: Seconds from a node's allocation until its start task may run.
         resize_time: Seconds from a resize request until nodes are allocated.
         pool_quota: Pools the account may hold ("Batch quotas": 100 by default).
-        node_quota: Nodes the account may hold; stands for the quota of cores. A resize that wants more gets as
-            many as fit, and an error.
+        node_quota: Nodes the account may hold; stands for the quota of cores. A resize that wants more gets
+            as many as fit, and an error.
         job_quota: Jobs that are not completed the account may hold (1,000 before a special request).
         vm_agent_version: What nodes report as their agent's version.
     """

@@ -17,7 +17,8 @@ class Commands:
     the wire's, complete, and the caller's own.
     """
 
-    account: Account
+    def __init__(self, account: Account) -> None:
+        self.account = account
 
     def done(self) -> None:
         """Commit, and let the engine look at what the call has set in motion."""

@@ -16,17 +16,18 @@ from azbatch_core.local.store.records import Job
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from azbatch_core.local.engine.account import Account
     from azbatch_core.local.engine.paging import Listed
     from azbatch_core.local.odata.parser import Match
     from azbatch_core.local.store.records import Doc, Preparation
 
-__all__ = ["JobCommands"]
+__all__ = ["JobCommands", "find_job", "find_live_job"]
 
 
 class JobCommands(Commands):
     """Jobs."""
 
-    def create_job(self, body: Doc) -> Doc:
+    def create(self, body: Doc) -> Doc:
         """Make a job, and its auto pool if it asks for one; the pool's id shows at once.
 
         A pool id that names no pool is fine: tasks wait until there is one (SDK BatchPoolInfo.pool_id).
@@ -78,15 +79,15 @@ class JobCommands(Commands):
         job.auto_pool = True
         allocation.new_pool(account, job.pool_id, auto.get("pool") or {})
 
-    def get_job(self, job_id: str) -> Doc:
+    def get(self, job_id: str) -> Doc:
         """A job.
 
         Raises:
             BatchError: JobNotFound.
         """
-        return rules.job_document(self.find_job(job_id), self.account.base)
+        return rules.job_document(find_job(self.account, job_id), self.account.base)
 
-    def list_jobs(
+    def page(
         self,
         match: Match | None = None,
         after: str | None = None,
@@ -102,7 +103,7 @@ class JobCommands(Commands):
         ordered = by_id(found, lambda job: job.id, after)
         return page(ordered, lambda job: rules.job_document(job, self.account.base), match, limit)
 
-    def patch_job(self, job_id: str, body: Doc) -> Doc:
+    def patch(self, job_id: str, body: Doc) -> Doc:
         """Replace what the body gives (PATCH); constraints as a whole.
 
         With `onAllTasksComplete` set to `terminatejob`, a job without unfinished tasks ends at once.
@@ -113,17 +114,17 @@ class JobCommands(Commands):
         """
         return self._change_job(job_id, body, rules.patched)
 
-    def replace_job(self, job_id: str, body: Doc) -> Doc:
+    def replace(self, job_id: str, body: Doc) -> Doc:
         """Replace what can be replaced (PUT); what the body omits goes back to its default.
 
         Raises:
-            BatchError: as for `patch_job`.
+            BatchError: as for `patch`.
         """
         return self._change_job(job_id, body, rules.replaced)
 
     def _change_job(self, job_id: str, body: Doc, change: Callable[[Doc, Doc], Doc]) -> Doc:
         account = self.account
-        job = self._live_job(job_id)
+        job = find_live_job(self.account, job_id)
         rules.check_changes(job, body)
         spec = change(job.spec, body)
         pool_id = spec["poolInfo"].get("poolId") or (job.pool_id if job.auto_pool else "")
@@ -140,7 +141,7 @@ class JobCommands(Commands):
         self.done()
         return rules.job_document(job, account.base)
 
-    def disable_job(self, job_id: str, body: Doc) -> Doc:
+    def disable(self, job_id: str, body: Doc) -> Doc:
         """Stop starting tasks; on return the job is `disabling`.
 
         Running tasks are requeued, terminated or waited for, as the body's `disableTasks` says.
@@ -148,20 +149,20 @@ class JobCommands(Commands):
         Raises:
             BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted.
         """
-        job = self._live_job(job_id)
+        job = find_live_job(self.account, job_id)
         job.modified = self.account.stamp()
         jobs.begin_disable(self.account, job, body.get("disableTasks") or "requeue")
         self.done()
         return rules.job_document(job, self.account.base)
 
-    def enable_job(self, job_id: str) -> Doc:
+    def enable(self, job_id: str) -> Doc:
         """Let a disabled job go on; on return it is `enabling`.
 
         Raises:
             BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted,
                 OperationInvalidForCurrentState (not disabled).
         """
-        job = self._live_job(job_id)
+        job = find_live_job(self.account, job_id)
         if job.state not in {"disabled", "disabling"}:
             raise BatchError("OperationInvalidForCurrentState", Reason="The job is not disabled.")
         job.modified = self.account.stamp()
@@ -169,7 +170,7 @@ class JobCommands(Commands):
         self.done()
         return rules.job_document(job, self.account.base)
 
-    def terminate_job(self, job_id: str, body: Doc | None = None) -> Doc:
+    def terminate(self, job_id: str, body: Doc | None = None) -> Doc:
         """End a job; on return it is `terminating`.
 
         Running tasks are ended, active ones stay active for ever, release tasks run, then it is completed.
@@ -177,19 +178,19 @@ class JobCommands(Commands):
         Raises:
             BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted.
         """
-        job = self._live_job(job_id)
+        job = find_live_job(self.account, job_id)
         job.modified = self.account.stamp()
         jobs.begin_terminate(self.account, job, (body or {}).get("terminateReason") or "UserTerminate")
         self.done()
         return rules.job_document(job, self.account.base)
 
-    def delete_job(self, job_id: str) -> Doc:
+    def delete(self, job_id: str) -> Doc:
         """Begin to delete a job with its tasks and their files; on return it is `deleting`.
 
         Raises:
             BatchError: JobNotFound, JobBeingDeleted.
         """
-        job = self.find_job(job_id)
+        job = find_job(self.account, job_id)
         if job.state == "deleting":
             raise BatchError("JobBeingDeleted")
         job.modified = self.account.stamp()
@@ -203,7 +204,7 @@ class JobCommands(Commands):
         Raises:
             BatchError: JobNotFound.
         """
-        counts = self.account.counts[self.find_job(job_id).key]
+        counts = self.account.counts[find_job(self.account, job_id).key]
         return {
             "taskCounts": _with_completed(counts.tasks),
             "taskSlotCounts": _with_completed(counts.slots),
@@ -217,7 +218,7 @@ class JobCommands(Commands):
         Raises:
             BatchError: JobNotFound, JobPreparationTaskOrReleaseTaskNotSpecified.
         """
-        job = self.find_job(job_id)
+        job = find_job(self.account, job_id)
         if "jobPreparationTask" not in job.spec and "jobReleaseTask" not in job.spec:
             raise BatchError("JobPreparationTaskOrReleaseTaskNotSpecified")
         return page(
@@ -239,22 +240,21 @@ class JobCommands(Commands):
             doc["jobReleaseTaskExecutionInfo"] = dict(preparation.release)
         return doc
 
-    def find_job(self, job_id: str) -> Job:
-        """A job's record.
-
-        Raises:
-            BatchError: JobNotFound.
-        """
-        job = self.account.job_ids.get(job_id.lower())
-        if job is None:
-            raise BatchError("JobNotFound")
-        return job
-
-    def _live_job(self, job_id: str) -> Job:
-        job = self.find_job(job_id)
-        rules.refuse_unless_live(job)
-        return job
-
 
 def _with_completed(counts: dict[str, int]) -> dict[str, int]:
     return {**counts, "completed": counts["succeeded"] + counts["failed"]}
+
+
+def find_job(account: Account, job_id: str) -> Job:
+    """A job's record; raises JobNotFound."""
+    job = account.job_ids.get(job_id.lower())
+    if job is None:
+        raise BatchError("JobNotFound")
+    return job
+
+
+def find_live_job(account: Account, job_id: str) -> Job:
+    """The record of a job that takes changes; raises JobNotFound, JobCompleted, JobBeing…."""
+    job = find_job(account, job_id)
+    rules.refuse_unless_live(job)
+    return job

@@ -1,4 +1,4 @@
-"""The façade's calls on pools and nodes."""
+"""The façade's calls on pools."""
 
 from __future__ import annotations
 
@@ -9,27 +9,22 @@ from azbatch_core.local.engine.base import Commands
 from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import pools as rules
-from azbatch_core.local.rules.nodes import node_counts, node_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
+    from azbatch_core.local.engine.account import Account
     from azbatch_core.local.engine.paging import Listed
     from azbatch_core.local.odata.parser import Match
-    from azbatch_core.local.store.records import Doc, Node, Pool
+    from azbatch_core.local.store.records import Doc, Pool
 
-__all__ = ["PoolCommands"]
-
-_UNREACHABLE = {"creating": "NodeBeingCreated", "starting": "NodeBeingStarted"}
+__all__ = ["PoolCommands", "find_pool"]
 
 
 class PoolCommands(Commands):
-    """Pools and nodes."""
+    """Pools."""
 
-    # Pools
-
-    def create_pool(self, body: Doc) -> Doc:
+    def create(self, body: Doc) -> Doc:
         """Make a pool; on return it is kept and `resizing`, and its nodes follow.
 
         Raises:
@@ -37,12 +32,12 @@ class PoolCommands(Commands):
                 InvalidApplicationPackageReferences, NotImplemented (automatic scaling).
         """
         rules.check_new(body)
-        self.refuse_pool_id(body["id"])
+        self._refuse_id(body["id"])
         pool = allocation.new_pool(self.account, body["id"], body)
         self.done()
         return self._pool_doc(pool)
 
-    def refuse_pool_id(self, pool_id: str) -> None:
+    def _refuse_id(self, pool_id: str) -> None:
         """Raise if a pool of that id cannot be made now."""
         found = self.account.pool_ids.get(pool_id.lower())
         if found is not None:
@@ -50,15 +45,15 @@ class PoolCommands(Commands):
         if len(self.account.pools) >= self.account.settings.pool_quota:
             raise BatchError("PoolQuotaReached")
 
-    def get_pool(self, pool_id: str) -> Doc:
+    def get(self, pool_id: str) -> Doc:
         """A pool.
 
         Raises:
             BatchError: PoolNotFound.
         """
-        return self._pool_doc(self._pool(pool_id))
+        return self._pool_doc(find_pool(self.account, pool_id))
 
-    def list_pools(
+    def page(
         self,
         match: Match | None = None,
         after: str | None = None,
@@ -73,7 +68,7 @@ class PoolCommands(Commands):
         pools = [pool for pool in self.account.pools.values() if state in {None, pool.state}]
         return page(by_id(pools, lambda pool: pool.id, after), self._pool_doc, match, limit)
 
-    def patch_pool(self, pool_id: str, body: Doc) -> Doc:
+    def patch(self, pool_id: str, body: Doc) -> Doc:
         """Replace what the body gives (PATCH). Nodes that are there keep their start task until a reboot.
 
         Raises:
@@ -82,11 +77,11 @@ class PoolCommands(Commands):
         """
         return self._change_pool(pool_id, body, rules.patched)
 
-    def replace_pool(self, pool_id: str, body: Doc) -> Doc:
+    def replace(self, pool_id: str, body: Doc) -> Doc:
         """Replace start task and metadata (`updateproperties`): what the body omits is removed.
 
         Raises:
-            BatchError: as for `patch_pool`.
+            BatchError: as for `patch`.
         """
         return self._change_pool(pool_id, body, rules.replaced)
 
@@ -103,7 +98,7 @@ class PoolCommands(Commands):
         self.done()
         return self._pool_doc(pool)
 
-    def resize_pool(self, pool_id: str, body: Doc) -> Doc:
+    def resize(self, pool_id: str, body: Doc) -> Doc:
         """Go for new numbers of nodes; a target that is not given is 0. On return the pool is `resizing`.
 
         Raises:
@@ -120,7 +115,7 @@ class PoolCommands(Commands):
         self.done()
         return self._pool_doc(pool)
 
-    def stop_resize_pool(self, pool_id: str) -> Doc:
+    def stop_resize(self, pool_id: str) -> Doc:
         """Stop a resize; on return the pool is `stopping`. The ETag stays that of the resize (recorded).
 
         Raises:
@@ -133,7 +128,7 @@ class PoolCommands(Commands):
         self.done()
         return self._pool_doc(pool)
 
-    def delete_pool(self, pool_id: str) -> Doc:
+    def delete(self, pool_id: str) -> Doc:
         """Begin to delete a pool; on return it is `deleting`. Running tasks are requeued.
 
         Raises:
@@ -152,27 +147,8 @@ class PoolCommands(Commands):
         """
         return self._pool_doc(self._usable_pool(pool_id))
 
-    def list_node_counts(
-        self, match: Match | None = None, after: str | None = None, limit: int = 1000
-    ) -> Listed:
-        """Nodes by state for each pool, in the order of the pools' ids."""
-        account = self.account
-        return page(
-            by_id(account.pools.values(), lambda pool: pool.id, after),
-            lambda pool: node_counts(pool, account.pool_nodes[pool.key].values()),
-            match,
-            limit,
-            name=lambda doc: str(doc["poolId"]),
-        )
-
-    def _pool(self, pool_id: str) -> Pool:
-        pool = self.account.pool_ids.get(pool_id.lower())
-        if pool is None:
-            raise BatchError("PoolNotFound")
-        return pool
-
     def _usable_pool(self, pool_id: str) -> Pool:
-        pool = self._pool(pool_id)
+        pool = find_pool(self.account, pool_id)
         if pool.state == "deleting":
             raise BatchError("PoolBeingDeleted")
         return pool
@@ -180,56 +156,10 @@ class PoolCommands(Commands):
     def _pool_doc(self, pool: Pool) -> Doc:
         return rules.pool_document(pool, self.account.base, allocation.current(self.account, pool))
 
-    # Nodes
 
-    def get_node(self, pool_id: str, node_id: str) -> Doc:
-        """A node.
-
-        Raises:
-            BatchError: PoolNotFound, NodeNotFound.
-        """
-        pool = self._pool(pool_id)
-        return self._node_doc(self._node(pool, node_id))
-
-    def list_nodes(
-        self,
-        pool_id: str,
-        match: Match | None = None,
-        after: str | None = None,
-        limit: int = 1000,
-        hints: Mapping[str, str] | None = None,
-    ) -> Listed:
-        """A pool's nodes that match, in the order of their ids, and the id to go on after.
-
-        Raises:
-            BatchError: PoolNotFound.
-        """
-        pool = self._pool(pool_id)
-        state = (hints or {}).get("state")
-        nodes = [node for node in self.account.pool_nodes[pool.key].values() if state in {None, node.state}]
-        return page(by_id(nodes, lambda node: node.id, after), self._node_doc, match, limit)
-
-    def node_directory(self, pool_id: str, node_id: str) -> Path:
-        """The folder that stands for `AZ_BATCH_NODE_ROOT_DIR` of a node.
-
-        Raises:
-            BatchError: PoolNotFound, NodeNotFound, NodeBeingCreated, NodeBeingStarted.
-        """
-        node = self._node(self._pool(pool_id), node_id)
-        code = _UNREACHABLE.get(node.state)
-        if code is not None:
-            raise BatchError(code)
-        return self.account.place(node).root
-
-    def _node(self, pool: Pool, node_id: str) -> Node:
-        wanted = node_id.lower()
-        for node in self.account.pool_nodes[pool.key].values():
-            if node.id == wanted:
-                return node
-        raise BatchError("NodeNotFound")
-
-    def _node_doc(self, node: Node) -> Doc:
-        account = self.account
-        slots = [execution.slots for execution in account.on_node[node.key] if execution.kind == "task"]
-        version = account.settings.vm_agent_version
-        return node_document(node, account.pools[node.pool], account.base, version, (len(slots), sum(slots)))
+def find_pool(account: Account, pool_id: str) -> Pool:
+    """A pool's record; raises PoolNotFound."""
+    pool = account.pool_ids.get(pool_id.lower())
+    if pool is None:
+        raise BatchError("PoolNotFound")
+    return pool

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import orjson
 
 from azbatch_core.local.engine import tasks
-from azbatch_core.local.engine.job_commands import JobCommands
+from azbatch_core.local.engine.base import Commands
+from azbatch_core.local.engine.job_commands import find_job, find_live_job
 from azbatch_core.local.engine.paging import page
 from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules import tasks as rules
@@ -33,25 +34,25 @@ _TASKS_MOST = 100
 _UNREADABLE = "The files of the specified task cannot be accessed as the task "
 
 
-class TaskCommands(JobCommands):
+class TaskCommands(Commands):
     """Tasks."""
 
-    def create_task(self, job_id: str, body: Doc) -> Doc:
+    def create(self, job_id: str, body: Doc) -> Doc:
         """Add a task.
 
         Raises:
             BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted, TaskExists,
                 TaskIdSameAs…, TaskDependenc…, InvalidPropertyValue, NotImplemented (multi-instance tasks).
         """
-        job = self._live_job(job_id)
+        job = find_live_job(self.account, job_id)
         rules.check_new(job, body)
         if self.account.store.tasks.existing(job.key, [body["id"]]):
             raise BatchError("TaskExists")
         self._insert(job, [body])
         self.done()
-        return self.get_task(job_id, body["id"])
+        return self.get(job_id, body["id"])
 
-    def add_tasks(self, job_id: str, bodies: Sequence[Doc]) -> list[Doc]:
+    def add_collection(self, job_id: str, bodies: Sequence[Doc]) -> list[Doc]:
         """Add up to 100 tasks; the members of the answer, in the order given.
 
         Each task goes in or is refused by itself (SDK BatchTaskGroup.task_values for the limit).
@@ -60,7 +61,7 @@ class TaskCommands(JobCommands):
             BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted, InvalidPropertyValue
                 (too many).
         """
-        job = self._live_job(job_id)
+        job = find_live_job(self.account, job_id)
         if len(bodies) > _TASKS_MOST:
             raise invalid_property("value", len(bodies), f"A collection holds at most {_TASKS_MOST} tasks.")
         taken = self.account.store.tasks.existing(job.key, [str(body.get("id")) for body in bodies])
@@ -121,16 +122,16 @@ class TaskCommands(JobCommands):
         there = sum(table.numbered(job.key, first, last) for first, last in needs.ranges)
         return rules.Needs(ids, needs.ranges), len(ids) + expected - there
 
-    def get_task(self, job_id: str, task_id: str) -> Doc:
+    def get(self, job_id: str, task_id: str) -> Doc:
         """A task.
 
         Raises:
             BatchError: JobNotFound, TaskNotFound.
         """
-        job = self.find_job(job_id)
+        job = find_job(self.account, job_id)
         return rules.task_document(self._task(job, task_id), job, self.account.base)
 
-    def list_tasks(
+    def page(
         self,
         job_id: str,
         match: Match | None = None,
@@ -147,7 +148,7 @@ class TaskCommands(JobCommands):
         Raises:
             BatchError: JobNotFound.
         """
-        job = self.find_job(job_id)
+        job = find_job(self.account, job_id)
         rows = self.account.store.tasks.scan(job.key, after, hints or {})
         base = self.account.base
         return page(
@@ -158,7 +159,7 @@ class TaskCommands(JobCommands):
             seen=rules.TaskView,
         )
 
-    def replace_task(self, job_id: str, task_id: str, body: Doc) -> Doc:
+    def replace(self, job_id: str, task_id: str, body: Doc) -> Doc:
         """Replace a task's constraints (PUT); what the body omits goes back to its default.
 
         Raises:
@@ -180,14 +181,14 @@ class TaskCommands(JobCommands):
         account.store.tasks.write(task.seq, account.stamp(), orjson.dumps(spec))
         self._forget_ready(job, task)
         self.done()
-        return self.get_task(job_id, task_id)
+        return self.get(job_id, task_id)
 
     def _forget_ready(self, job: Job, task: Task) -> None:
         # The window holds the old spec.
         self.account.queues[job.key].drop(task.seq)
         tasks.make_ready(self.account, job, task.seq)
 
-    def terminate_task(self, job_id: str, task_id: str) -> Doc:
+    def terminate(self, job_id: str, task_id: str) -> Doc:
         """End a task; one that runs is completed as soon as its processes are gone.
 
         Raises:
@@ -204,16 +205,16 @@ class TaskCommands(JobCommands):
             account.store.tasks.write(task.seq, account.stamp())
             account.stop(execution, "terminate")
         self.done()
-        return self.get_task(job_id, task_id)
+        return self.get(job_id, task_id)
 
-    def reactivate_task(self, job_id: str, task_id: str) -> Doc:
+    def reactivate(self, job_id: str, task_id: str) -> Doc:
         """Make a failed task active again, its retries counted from 0 (SDK reactivate_task).
 
         Raises:
             BatchError: JobNotFound, TaskNotFound, TaskNotCompleted, TaskSucceeded, JobCompleted,
                 JobBeingTerminated, JobBeingDeleted.
         """
-        job = self._live_job(job_id)
+        job = find_live_job(self.account, job_id)
         task = self._task(job, task_id)
         if task.state != "completed":
             raise BatchError("TaskNotCompleted")
@@ -227,9 +228,9 @@ class TaskCommands(JobCommands):
             counts.ready += 1
             tasks.make_ready(account, job, task.seq)
         self.done()
-        return self.get_task(job_id, task_id)
+        return self.get(job_id, task_id)
 
-    def delete_task(self, job_id: str, task_id: str) -> None:
+    def delete(self, job_id: str, task_id: str) -> None:
         """Delete a task and its files; on return it is gone, and what ran of it is being killed.
 
         Raises:
@@ -266,23 +267,23 @@ class TaskCommands(JobCommands):
             self.account.queues[job.key].drop(task.seq)
         counts.add(kind, -1, -task.slots)
 
-    def list_subtasks(self, job_id: str, task_id: str) -> list[Doc]:
+    def subtasks(self, job_id: str, task_id: str) -> list[Doc]:
         """The subtasks of a task: none, since no task is a multi-instance task.
 
         Raises:
             BatchError: JobNotFound, TaskNotFound.
         """
-        self._task(self.find_job(job_id), task_id)
+        self._task(find_job(self.account, job_id), task_id)
         return []
 
-    def task_directory(self, job_id: str, task_id: str) -> Path:
+    def directory(self, job_id: str, task_id: str) -> Path:
         """The folder of a task's files.
 
         Raises:
             BatchError: JobNotFound, TaskNotFound, OperationInvalidForCurrentState (it has not run),
                 TaskFilesUnavailable (its node is gone), TaskFilesCleanedup (its retention is over).
         """
-        job = self.find_job(job_id)
+        job = find_job(self.account, job_id)
         task = self._task(job, task_id)
         if not task.placed or task.node is None:
             state = "moved to completed state without running"
@@ -303,7 +304,7 @@ class TaskCommands(JobCommands):
         return task
 
     def _changeable(self, job_id: str, task_id: str) -> tuple[Job, Task]:
-        job = self.find_job(job_id)
+        job = find_job(self.account, job_id)
         if job.state == "deleting":
             refuse_unless_live(job)
         return job, self._task(job, task_id)

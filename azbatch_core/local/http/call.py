@@ -13,7 +13,7 @@ from azbatch_core.local.http.response import Response, json_response
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from azbatch_core.local.engine import Engine
+    from azbatch_core.local.engine.engine import Engine
     from azbatch_core.local.http.casing import Casing
     from azbatch_core.local.http.operation import Operation
     from azbatch_core.local.http.query import Query

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from azbatch_core.local.asgi import Receive, Scope, Send
     from azbatch_core.local.auth import SharedKey
-    from azbatch_core.local.engine import Engine
+    from azbatch_core.local.engine.engine import Engine
     from azbatch_core.local.http.operation import Operation
 
 _LOG = logging.getLogger(__name__)
@@ -129,10 +129,10 @@ def check_host(headers: Mapping[str, str]) -> None:
 
 def _subject(call: Call) -> Mapping[str, Any]:
     if call.operation.subject == "pool":
-        return call.engine.get_pool(call.ids["poolId"])
+        return call.engine.pools.get(call.ids["poolId"])
     if call.operation.subject == "job":
-        return call.engine.get_job(call.ids["jobId"])
-    return call.engine.get_task(call.ids["jobId"], call.ids["taskId"])
+        return call.engine.jobs.get(call.ids["jobId"])
+    return call.engine.tasks.get(call.ids["jobId"], call.ids["taskId"])
 
 
 def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

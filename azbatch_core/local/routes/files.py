@@ -54,8 +54,8 @@ def delete(call: Call) -> Response:
 
 def _root(call: Call) -> Path:
     if "taskId" in call.ids:
-        return call.engine.task_directory(call.ids["jobId"], call.ids["taskId"])
-    return call.engine.node_directory(call.ids["poolId"], call.ids["nodeId"])
+        return call.engine.tasks.directory(call.ids["jobId"], call.ids["taskId"])
+    return call.engine.nodes.directory(call.ids["poolId"], call.ids["nodeId"])
 
 
 def _folder_url(call: Call) -> str:

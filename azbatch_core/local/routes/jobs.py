@@ -16,29 +16,29 @@ def create(call: Call) -> Response:
 
     A real answer names the job `job-1` in `Location`; here it names the job, so that the link leads to it.
     """
-    return call.created(call.engine.create_job(call.body))
+    return call.created(call.engine.jobs.create(call.body))
 
 
 def list_jobs(call: Call) -> Response:
     """GET /jobs."""
     page = call.page()
-    documents, after = call.engine.list_jobs(page.match, page.after, page.limit, hints=page.hints)
+    documents, after = call.engine.jobs.page(page.match, page.after, page.limit, hints=page.hints)
     return call.listing(documents, after, casing.JOB)
 
 
 def get(call: Call) -> Response:
     """GET /jobs/{jobId}."""
-    return call.element(call.engine.get_job(call.ids["jobId"]), casing.JOB)
+    return call.element(call.engine.jobs.get(call.ids["jobId"]), casing.JOB)
 
 
 def patch(call: Call) -> Response:
     """PATCH /jobs/{jobId}."""
-    return call.written(call.engine.patch_job(call.ids["jobId"], call.body))
+    return call.written(call.engine.jobs.patch(call.ids["jobId"], call.body))
 
 
 def replace(call: Call) -> Response:
     """PUT /jobs/{jobId}."""
-    return call.written(call.engine.replace_job(call.ids["jobId"], call.body))
+    return call.written(call.engine.jobs.replace(call.ids["jobId"], call.body))
 
 
 def delete(call: Call) -> Response:
@@ -47,33 +47,35 @@ def delete(call: Call) -> Response:
     `force` is accepted; nothing here can keep a job from being deleted in the ordinary way.
     """
     call.query.flag("force")
-    call.engine.delete_job(call.ids["jobId"])
+    call.engine.jobs.delete(call.ids["jobId"])
     return call.done()
 
 
 def disable(call: Call) -> Response:
     """POST /jobs/{jobId}/disable."""
-    return call.written(call.engine.disable_job(call.ids["jobId"], call.body))
+    return call.written(call.engine.jobs.disable(call.ids["jobId"], call.body))
 
 
 def enable(call: Call) -> Response:
     """POST /jobs/{jobId}/enable."""
-    return call.written(call.engine.enable_job(call.ids["jobId"]))
+    return call.written(call.engine.jobs.enable(call.ids["jobId"]))
 
 
 def terminate(call: Call) -> Response:
     """POST /jobs/{jobId}/terminate; `force` as in `delete`."""
     call.query.flag("force")
-    return call.written(call.engine.terminate_job(call.ids["jobId"], call.body))
+    return call.written(call.engine.jobs.terminate(call.ids["jobId"], call.body))
 
 
 def task_counts(call: Call) -> Response:
     """GET /jobs/{jobId}/taskcounts."""
-    return call.element(call.engine.task_counts(call.ids["jobId"]), tagged=False)
+    return call.element(call.engine.jobs.task_counts(call.ids["jobId"]), tagged=False)
 
 
 def preparation_status(call: Call) -> Response:
     """GET /jobs/{jobId}/jobpreparationandreleasetaskstatus."""
     page = call.page()
-    documents, after = call.engine.preparation_status(call.ids["jobId"], page.match, page.after, page.limit)
+    documents, after = call.engine.jobs.preparation_status(
+        call.ids["jobId"], page.match, page.after, page.limit
+    )
     return call.listing(documents, after, casing.PREPARATION)

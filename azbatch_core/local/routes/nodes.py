@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def list_nodes(call: Call) -> Response:
     """GET /pools/{poolId}/nodes."""
     page = call.page()
-    documents, after = call.engine.list_nodes(
+    documents, after = call.engine.nodes.page(
         call.ids["poolId"], page.match, page.after, page.limit, hints=page.hints
     )
     return call.listing(documents, after, casing.NODE)
@@ -22,12 +22,12 @@ def list_nodes(call: Call) -> Response:
 
 def get(call: Call) -> Response:
     """GET /pools/{poolId}/nodes/{nodeId}."""
-    document = call.engine.get_node(call.ids["poolId"], call.ids["nodeId"])
+    document = call.engine.nodes.get(call.ids["poolId"], call.ids["nodeId"])
     return call.element(document, casing.NODE, tagged=False)
 
 
 def counts(call: Call) -> Response:
     """GET /nodecounts."""
     page = call.page()
-    documents, after = call.engine.list_node_counts(page.match, page.after, page.limit)
+    documents, after = call.engine.nodes.counts(page.match, page.after, page.limit)
     return call.listing(documents, after)

@@ -14,56 +14,56 @@ if TYPE_CHECKING:
 
 def create(call: Call) -> Response:
     """POST /pools."""
-    return call.created(call.engine.create_pool(call.body))
+    return call.created(call.engine.pools.create(call.body))
 
 
 def list_pools(call: Call) -> Response:
     """GET /pools."""
     page = call.page()
-    documents, after = call.engine.list_pools(page.match, page.after, page.limit, hints=page.hints)
+    documents, after = call.engine.pools.page(page.match, page.after, page.limit, hints=page.hints)
     return call.listing(documents, after, casing.POOL)
 
 
 def get(call: Call) -> Response:
     """GET /pools/{poolId}."""
-    return call.element(call.engine.get_pool(call.ids["poolId"]), casing.POOL)
+    return call.element(call.engine.pools.get(call.ids["poolId"]), casing.POOL)
 
 
 def exists(call: Call) -> Response:
     """HEAD /pools/{poolId}."""
-    response = call.element(call.engine.get_pool(call.ids["poolId"]))
+    response = call.element(call.engine.pools.get(call.ids["poolId"]))
     response.body = b""
     return response
 
 
 def patch(call: Call) -> Response:
     """PATCH /pools/{poolId}."""
-    return call.written(call.engine.patch_pool(call.ids["poolId"], call.body))
+    return call.written(call.engine.pools.patch(call.ids["poolId"], call.body))
 
 
 def replace(call: Call) -> Response:
     """POST /pools/{poolId}/updateproperties."""
-    return call.written(call.engine.replace_pool(call.ids["poolId"], call.body))
+    return call.written(call.engine.pools.replace(call.ids["poolId"], call.body))
 
 
 def resize(call: Call) -> Response:
     """POST /pools/{poolId}/resize."""
-    return call.written(call.engine.resize_pool(call.ids["poolId"], call.body))
+    return call.written(call.engine.pools.resize(call.ids["poolId"], call.body))
 
 
 def stop_resize(call: Call) -> Response:
     """POST /pools/{poolId}/stopresize."""
-    return call.written(call.engine.stop_resize_pool(call.ids["poolId"]))
+    return call.written(call.engine.pools.stop_resize(call.ids["poolId"]))
 
 
 def disable_auto_scale(call: Call) -> Response:
     """POST /pools/{poolId}/disableautoscale."""
-    return call.written(call.engine.disable_auto_scale(call.ids["poolId"]))
+    return call.written(call.engine.pools.disable_auto_scale(call.ids["poolId"]))
 
 
 def delete(call: Call) -> Response:
     """DELETE /pools/{poolId}."""
-    call.engine.delete_pool(call.ids["poolId"])
+    call.engine.pools.delete(call.ids["poolId"])
     return call.done()
 
 

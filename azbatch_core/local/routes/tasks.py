@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 def create(call: Call) -> Response:
     """POST /jobs/{jobId}/tasks."""
-    return call.created(call.engine.create_task(call.ids["jobId"], call.body))
+    return call.created(call.engine.tasks.create(call.ids["jobId"], call.body))
 
 
 def add_collection(call: Call) -> Response:
     """POST /jobs/{jobId}/addtaskcollection."""
-    return call.listing(call.engine.add_tasks(call.ids["jobId"], call.body["value"]))
+    return call.listing(call.engine.tasks.add_collection(call.ids["jobId"], call.body["value"]))
 
 
 def list_tasks(call: Call) -> Response:
     """GET /jobs/{jobId}/tasks."""
     page = call.page()
-    documents, after = call.engine.list_tasks(
+    documents, after = call.engine.tasks.page(
         call.ids["jobId"], page.match, page.after, page.limit, hints=page.hints
     )
     return call.listing(documents, after, casing.TASK)
@@ -32,32 +32,32 @@ def list_tasks(call: Call) -> Response:
 
 def get(call: Call) -> Response:
     """GET /jobs/{jobId}/tasks/{taskId}."""
-    return call.element(call.engine.get_task(call.ids["jobId"], call.ids["taskId"]), casing.TASK)
+    return call.element(call.engine.tasks.get(call.ids["jobId"], call.ids["taskId"]), casing.TASK)
 
 
 def replace(call: Call) -> Response:
     """PUT /jobs/{jobId}/tasks/{taskId}."""
-    return call.written(call.engine.replace_task(call.ids["jobId"], call.ids["taskId"], call.body))
+    return call.written(call.engine.tasks.replace(call.ids["jobId"], call.ids["taskId"], call.body))
 
 
 def delete(call: Call) -> Response:
     """DELETE /jobs/{jobId}/tasks/{taskId}."""
-    call.engine.delete_task(call.ids["jobId"], call.ids["taskId"])
+    call.engine.tasks.delete(call.ids["jobId"], call.ids["taskId"])
     return call.done()
 
 
 def terminate(call: Call) -> Response:
     """POST /jobs/{jobId}/tasks/{taskId}/terminate."""
-    return call.written(call.engine.terminate_task(call.ids["jobId"], call.ids["taskId"]))
+    return call.written(call.engine.tasks.terminate(call.ids["jobId"], call.ids["taskId"]))
 
 
 def reactivate(call: Call) -> Response:
     """POST /jobs/{jobId}/tasks/{taskId}/reactivate."""
-    document = call.engine.reactivate_task(call.ids["jobId"], call.ids["taskId"])
+    document = call.engine.tasks.reactivate(call.ids["jobId"], call.ids["taskId"])
     return call.written(document, named=False)
 
 
 def subtasks(call: Call) -> Response:
     """GET /jobs/{jobId}/tasks/{taskId}/subtasksinfo; never paged."""
-    documents = call.engine.list_subtasks(call.ids["jobId"], call.ids["taskId"])
+    documents = call.engine.tasks.subtasks(call.ids["jobId"], call.ids["taskId"])
     return call.listing(documents, casing=casing.SUBTASK)

@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.local.clock import VirtualClock
-from azbatch_core.local.engine import Engine
+from azbatch_core.local.engine.engine import Engine
 from azbatch_core.local.runtime.base import Launch, NodePlace, Outcome
 from azbatch_core.local.settings import Settings
 
@@ -161,36 +161,36 @@ class Service:
 
     async def pool(self, pool_id: str = "pool", nodes: int = 1, **fields: Any) -> dict[str, Any]:
         """Make a pool of the given size and let it come up."""
-        self.engine.create_pool(
+        self.engine.pools.create(
             {"id": pool_id, "vmSize": "STANDARD_D2S_V3", "targetDedicatedNodes": nodes, **fields}
         )
         await self.pass_time()
-        return self.engine.get_pool(pool_id)
+        return self.engine.pools.get(pool_id)
 
     def job(self, job_id: str = "job", pool_id: str = "pool", **fields: Any) -> dict[str, Any]:
         """Make a job."""
-        return self.engine.create_job({"id": job_id, "poolInfo": {"poolId": pool_id}, **fields})
+        return self.engine.jobs.create({"id": job_id, "poolInfo": {"poolId": pool_id}, **fields})
 
     def task(
         self, task_id: str, command: str = "exit 0", job_id: str = "job", **fields: Any
     ) -> dict[str, Any]:
         """Add a task."""
-        return self.engine.create_task(job_id, {"id": task_id, "commandLine": command, **fields})
+        return self.engine.tasks.create(job_id, {"id": task_id, "commandLine": command, **fields})
 
     def state(self, task_id: str, job_id: str = "job") -> str:
         """A task's state."""
-        return str(self.engine.get_task(job_id, task_id)["state"])
+        return str(self.engine.tasks.get(job_id, task_id)["state"])
 
     def info(self, task_id: str, job_id: str = "job") -> dict[str, Any]:
         """A task's executionInfo."""
-        found: dict[str, Any] = self.engine.get_task(job_id, task_id)["executionInfo"]
+        found: dict[str, Any] = self.engine.tasks.get(job_id, task_id)["executionInfo"]
         return found
 
     def nodes(self, pool_id: str = "pool") -> list[dict[str, Any]]:
         """A pool's nodes."""
-        return self.engine.list_nodes(pool_id)[0]
+        return self.engine.nodes.page(pool_id)[0]
 
     def counts(self, job_id: str = "job") -> dict[str, int]:
         """A job's task counts."""
-        found: dict[str, int] = self.engine.task_counts(job_id)["taskCounts"]
+        found: dict[str, int] = self.engine.jobs.task_counts(job_id)["taskCounts"]
         return found

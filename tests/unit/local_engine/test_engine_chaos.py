@@ -89,63 +89,63 @@ class Chaos:
                 ranges = [{"start": first, "end": first + self.dice.randint(0, 2)}]
                 body["dependsOn"] = {"taskIds": [self.task_id()], "taskIdRanges": ranges}
             bodies.append(body)
-        self.service.engine.add_tasks(self.job_id(), bodies)
+        self.service.engine.tasks.add_collection(self.job_id(), bodies)
 
     do_add_more_tasks = do_add_even_more_tasks = do_add_tasks
 
     def do_terminate_task(self) -> None:
-        self.service.engine.terminate_task(self.job_id(), self.task_id())
+        self.service.engine.tasks.terminate(self.job_id(), self.task_id())
 
     def do_delete_task(self) -> None:
-        self.service.engine.delete_task(self.job_id(), self.task_id())
+        self.service.engine.tasks.delete(self.job_id(), self.task_id())
 
     def do_reactivate_task(self) -> None:
-        self.service.engine.reactivate_task(self.job_id(), self.task_id())
+        self.service.engine.tasks.reactivate(self.job_id(), self.task_id())
 
     def do_replace_task(self) -> None:
-        self.service.engine.replace_task(
+        self.service.engine.tasks.replace(
             self.job_id(), self.task_id(), {"constraints": {"maxTaskRetryCount": 1}}
         )
 
     def do_disable_job(self) -> None:
         option = self.dice.choice(["requeue", "terminate", "wait"])
-        self.service.engine.disable_job(self.job_id(), {"disableTasks": option})
+        self.service.engine.jobs.disable(self.job_id(), {"disableTasks": option})
 
     def do_enable_job(self) -> None:
-        self.service.engine.enable_job(self.job_id())
+        self.service.engine.jobs.enable(self.job_id())
 
     do_enable_again = do_enable_job
 
     def do_terminate_job(self) -> None:
         if self.dice.random() < 0.15:
-            self.service.engine.terminate_job(self.job_id())
+            self.service.engine.jobs.terminate(self.job_id())
 
     def do_delete_job(self) -> None:
         if self.dice.random() < 0.15:
-            self.service.engine.delete_job(self.job_id())
+            self.service.engine.jobs.delete(self.job_id())
 
     def do_patch_job(self) -> None:
         pool_id = self.dice.choice(["pool", "other"])
-        self.service.engine.patch_job(self.job_id(), {"priority": 3, "poolInfo": {"poolId": pool_id}})
+        self.service.engine.jobs.patch(self.job_id(), {"priority": 3, "poolInfo": {"poolId": pool_id}})
 
     def do_create_pool(self) -> None:
         body = {"id": self.dice.choice(["pool", "other"]), "vmSize": "standard_d2"}
         body |= {"targetDedicatedNodes": self.dice.randint(1, 3), "taskSlotsPerNode": 2}
         if self.dice.random() < 0.3:
             body["startTask"] = {"commandLine": self.dice.choice(COMMANDS[:4])}
-        self.service.engine.create_pool(body)
+        self.service.engine.pools.create(body)
 
     def do_resize(self) -> None:
         option = self.dice.choice(["requeue", "terminate", "taskcompletion"])
         body = {"targetDedicatedNodes": self.dice.randint(0, 4), "nodeDeallocationOption": option}
-        self.service.engine.resize_pool(self.dice.choice(["pool", "other"]), body)
+        self.service.engine.pools.resize(self.dice.choice(["pool", "other"]), body)
 
     def do_stop_resize(self) -> None:
-        self.service.engine.stop_resize_pool(self.dice.choice(["pool", "other"]))
+        self.service.engine.pools.stop_resize(self.dice.choice(["pool", "other"]))
 
     def do_delete_pool(self) -> None:
         if self.dice.random() < 0.3:
-            self.service.engine.delete_pool(self.dice.choice(["pool", "other"]))
+            self.service.engine.pools.delete(self.dice.choice(["pool", "other"]))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -171,17 +171,17 @@ async def finish(service: Service) -> None:
     """Make pools that work, and let all that can run, run: no ready task is left behind."""
     engine = service.engine
     await service.pass_time(100)
-    for doc in engine.list_pools()[0]:
-        engine.delete_pool(doc["id"])
+    for doc in engine.pools.page()[0]:
+        engine.pools.delete(doc["id"])
     await service.pass_time(100)
-    assert engine.list_pools() == ([], None)
+    assert engine.pools.page() == ([], None)
     for name in ("pool", "other"):
-        engine.create_pool(
+        engine.pools.create(
             {"id": name, "vmSize": "standard_d2", "targetDedicatedNodes": 2, "taskSlotsPerNode": 2}
         )
-    for doc in engine.list_jobs()[0]:
+    for doc in engine.jobs.page()[0]:
         with suppress(BatchError):
-            engine.enable_job(doc["id"])
+            engine.jobs.enable(doc["id"])
     await service.pass_time(2000)
     check_books(service)
     account = service.engine.account
@@ -190,13 +190,13 @@ async def finish(service: Service) -> None:
         barred = "jobPreparationTask" in job.spec
         assert job.state != "active" or barred or account.counts[job.key].ready == 0
     assert not account.live
-    for doc in engine.list_jobs()[0]:
-        engine.delete_job(doc["id"])
-    for doc in engine.list_pools()[0]:
-        engine.delete_pool(doc["id"])
+    for doc in engine.jobs.page()[0]:
+        engine.jobs.delete(doc["id"])
+    for doc in engine.pools.page()[0]:
+        engine.pools.delete(doc["id"])
     await service.pass_time(100)
-    assert engine.list_jobs() == ([], None)
-    assert engine.list_pools() == ([], None)
+    assert engine.jobs.page() == ([], None)
+    assert engine.pools.page() == ([], None)
     run = account.store.connection.execute
     for table in ("tasks", "needs", "ranges", "nodes", "preparations", "jobs", "pools"):
         assert run(f"SELECT COUNT(*) FROM {table}").fetchone() == (0,)  # noqa: S608 - names above

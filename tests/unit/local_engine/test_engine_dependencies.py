@@ -32,7 +32,7 @@ async def test_a_task_waits_for_all_that_it_depends_on(service: Service) -> None
     assert service.state("sum") == "active"
     await service.pass_time(3)
     assert service.runtime.tasks == ["a", "b", "sum"]
-    assert service.engine.get_task("job", "sum")["dependsOn"] == ids("A", "b", "a")
+    assert service.engine.tasks.get("job", "sum")["dependsOn"] == ids("A", "b", "a")
 
 
 async def test_a_dependent_starts_at_the_moment_of_the_completion(service: Service) -> None:
@@ -99,7 +99,7 @@ async def test_a_task_that_was_ended_satisfies_nobody(service: Service) -> None:
     service.task("a", "hang", exitConditions={"default": {"dependencyAction": "satisfy"}})
     service.task("b", dependsOn=ids("a"))
     await service.pass_time()
-    service.engine.terminate_task("job", "a")
+    service.engine.tasks.terminate("job", "a")
     await service.pass_time()
     assert (service.state("a"), service.state("b")) == ("completed", "active")
 
@@ -121,7 +121,7 @@ async def test_a_retry_that_succeeds_lets_dependents_go(service: Service) -> Non
     service.task("a", "exit 3")
     service.task("b", dependsOn=ids("a"))
     await service.pass_time()
-    service.engine.delete_task("job", "a")
+    service.engine.tasks.delete("job", "a")
     service.task("a")
     await service.pass_time()
     assert service.state("b") == "completed"
@@ -134,7 +134,7 @@ async def test_a_dependency_is_met_once_however_often_its_id_succeeds(service: S
     for _ in range(2):
         service.task("x")
         await service.pass_time()
-        service.engine.delete_task("job", "x")
+        service.engine.tasks.delete("job", "x")
     assert service.state("sum") == "active"
     service.task("y")
     await service.pass_time()
@@ -174,7 +174,7 @@ async def test_a_deleted_task_of_a_range_is_needed_again(service: Service) -> No
     service.task("sum", dependsOn=span(1, 2))
     service.task("1")
     await service.pass_time()
-    service.engine.delete_task("job", "1")
+    service.engine.tasks.delete("job", "1")
     service.task("2")
     await service.pass_time()
     assert service.state("sum") == "active"
@@ -190,7 +190,7 @@ async def test_a_task_of_a_range_that_runs_twice_counts_once(service: Service) -
     service.task("sum", dependsOn=span(1, 2))
     service.task("1", "exit 1", exitConditions=satisfy)
     await service.pass_time()
-    service.engine.reactivate_task("job", "1")
+    service.engine.tasks.reactivate("job", "1")
     await service.pass_time()
     assert service.runtime.tasks == ["1", "1"]
     assert service.state("sum") == "active"
@@ -206,9 +206,9 @@ async def test_a_waiting_task_may_be_ended_and_reactivated(service: Service) -> 
     await service.pool()
     service.job(usesTaskDependencies=True)
     service.task("b", dependsOn=ids("a"))
-    service.engine.terminate_task("job", "b")
+    service.engine.tasks.terminate("job", "b")
     await service.pass_time()
-    service.engine.reactivate_task("job", "b")
+    service.engine.tasks.reactivate("job", "b")
     await service.pass_time()
     assert service.state("b") == "active"
     service.task("a")
@@ -221,7 +221,7 @@ async def test_deleting_a_waiting_task_forgets_it(service: Service) -> None:
     await service.pool()
     service.job(usesTaskDependencies=True)
     service.task("b", dependsOn={**ids("a"), **span(1, 1)})
-    service.engine.delete_task("job", "b")
+    service.engine.tasks.delete("job", "b")
     service.task("a")
     service.task("1")
     await service.pass_time()

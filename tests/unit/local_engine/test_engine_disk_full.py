@@ -69,10 +69,10 @@ def test_what_a_failed_commit_was_to_write_is_not_forgotten(tmp_path: Path) -> N
 CALLS: dict[str, Callable[[Service], object]] = {
     "a job": lambda service: service.job("new", commonEnvironmentSettings=BIG),
     "a task": lambda service: service.task("new", environmentSettings=BIG),
-    "tasks": lambda service: service.engine.add_tasks(
+    "tasks": lambda service: service.engine.tasks.add_collection(
         "job", [{"id": f"new{n}", "commandLine": "exit 0", "environmentSettings": BIG} for n in range(3)]
     ),
-    "a pool": lambda service: service.engine.create_pool(
+    "a pool": lambda service: service.engine.pools.create(
         {"id": "new", "vmSize": "standard_d2s_v3", "metadata": BIG, "targetDedicatedNodes": 2}
     ),
 }
@@ -104,9 +104,9 @@ async def test_a_call_that_the_disk_has_no_room_for_changes_nothing(
         raise AssertionError("memory is not to be trusted any more")
     await service.engine.stop()
     heir = await Service(tmp_path).start()
-    assert [found["id"] for found in heir.engine.list_pools()[0]] == ["pool"]
-    assert [found["id"] for found in heir.engine.list_jobs()[0]] == ["job"]
-    assert [found["id"] for found in heir.engine.list_tasks("job")[0]] == ["kept"]
+    assert [found["id"] for found in heir.engine.pools.page()[0]] == ["pool"]
+    assert [found["id"] for found in heir.engine.jobs.page()[0]] == ["job"]
+    assert [found["id"] for found in heir.engine.tasks.page("job")[0]] == ["kept"]
     assert heir.counts()["running"] == 1
     await heir.engine.stop()
 
@@ -134,7 +134,7 @@ async def test_a_turn_that_the_disk_has_no_room_for_ends_the_service(
 @pytest.mark.asyncio
 async def test_a_refusal_leaves_the_service_as_it_is(service: Service) -> None:
     with pytest.raises(BatchError, match="JobNotFound"), service.engine.guard():
-        service.engine.get_job("none")
+        service.engine.jobs.get("none")
     with service.engine.guard():
         service.job()
     assert not service.engine.account.stopping

@@ -96,9 +96,9 @@ async def test_special_tasks_are_echoed_with_defaults(service: Service) -> None:
 async def test_a_refused_job_changes_nothing(service: Service, fields: dict, code: str) -> None:
     service.job()
     with refused(code):
-        service.engine.create_job({"id": "new", "poolInfo": {"poolId": "p"}, **fields})
-    assert [doc["id"] for doc in service.engine.list_jobs()[0]] == ["job"]
-    assert service.engine.list_pools() == ([], None)
+        service.engine.jobs.create({"id": "new", "poolInfo": {"poolId": "p"}, **fields})
+    assert [doc["id"] for doc in service.engine.jobs.page()[0]] == ["job"]
+    assert service.engine.pools.page() == ([], None)
 
 
 async def test_the_quota_counts_jobs_that_are_not_completed(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ async def test_the_quota_counts_jobs_that_are_not_completed(tmp_path: Path) -> N
     service.job("b")
     with refused("ActiveJobAndScheduleQuotaReached"):
         service.job("c")
-    service.engine.terminate_job("a")
+    service.engine.jobs.terminate("a")
     await service.pass_time()
     service.job("c")
     await service.engine.stop()
@@ -129,16 +129,16 @@ async def test_terminating_ends_running_tasks_and_leaves_active_ones(service: Se
     service.task("runs", "hang")
     service.task("waits")
     await service.pass_time(1)
-    made = service.engine.get_job("job")
-    doc = service.engine.terminate_job("job", {"terminateReason": "enough"})
+    made = service.engine.jobs.get("job")
+    doc = service.engine.jobs.terminate("job", {"terminateReason": "enough"})
     assert (doc["state"], doc["executionInfo"]["terminateReason"]) == ("terminating", "enough")
     assert doc["eTag"] != made["eTag"]
     with refused("JobBeingTerminated"):
-        service.engine.terminate_job("job")
+        service.engine.jobs.terminate("job")
     with refused("JobBeingTerminated"):
         service.task("late")
     await service.pass_time(1)
-    done = service.engine.get_job("job")
+    done = service.engine.jobs.get("job")
     assert (done["state"], done["previousState"]) == ("completed", "terminating")
     assert done["eTag"] == doc["eTag"]
     assert "endTime" in done["executionInfo"]
@@ -146,13 +146,13 @@ async def test_terminating_ends_running_tasks_and_leaves_active_ones(service: Se
     assert service.state("waits") == "active"
     assert service.runtime.tasks == ["runs"]
     for call in (
-        lambda: service.engine.terminate_job("job"),
-        lambda: service.engine.patch_job("job", {"priority": 1}),
-        lambda: service.engine.disable_job("job", {}),
-        lambda: service.engine.enable_job("job"),
-        lambda: service.engine.reactivate_task("job", "runs"),
+        lambda: service.engine.jobs.terminate("job"),
+        lambda: service.engine.jobs.patch("job", {"priority": 1}),
+        lambda: service.engine.jobs.disable("job", {}),
+        lambda: service.engine.jobs.enable("job"),
+        lambda: service.engine.tasks.reactivate("job", "runs"),
         lambda: service.task("late"),
-        lambda: service.engine.add_tasks("job", []),
+        lambda: service.engine.tasks.add_collection("job", []),
     ):
         with refused("JobCompleted"):
             call()
@@ -161,7 +161,7 @@ async def test_terminating_ends_running_tasks_and_leaves_active_ones(service: Se
 
 async def test_without_a_reason_the_user_is_the_reason(service: Service) -> None:
     service.job()
-    assert service.engine.terminate_job("job")["executionInfo"]["terminateReason"] == "UserTerminate"
+    assert service.engine.jobs.terminate("job")["executionInfo"]["terminateReason"] == "UserTerminate"
 
 
 async def test_deleting_a_job_takes_its_tasks_and_files(service: Service) -> None:
@@ -170,39 +170,39 @@ async def test_deleting_a_job_takes_its_tasks_and_files(service: Service) -> Non
     service.task("done")
     service.task("runs", "hang")
     await service.pass_time(1)
-    folder = service.engine.task_directory("job", "done")
-    assert service.engine.delete_job("job")["state"] == "deleting"
+    folder = service.engine.tasks.directory("job", "done")
+    assert service.engine.jobs.delete("job")["state"] == "deleting"
     for call in (
-        lambda: service.engine.delete_job("job"),
-        lambda: service.engine.patch_job("job", {"priority": 1}),
+        lambda: service.engine.jobs.delete("job"),
+        lambda: service.engine.jobs.patch("job", {"priority": 1}),
         lambda: service.task("late"),
         service.job,
-        lambda: service.engine.terminate_task("job", "runs"),
+        lambda: service.engine.tasks.terminate("job", "runs"),
     ):
         with refused("JobBeingDeleted"):
             call()
-    assert service.engine.get_task("job", "done")["state"] == "completed"
+    assert service.engine.tasks.get("job", "done")["state"] == "completed"
     await service.pass_time(1)
     with refused("JobNotFound"):
-        service.engine.get_job("job")
+        service.engine.jobs.get("job")
     assert not folder.exists()
     assert service.runtime.alive() == []
     service.job()
-    assert service.engine.list_tasks("job") == ([], None)
+    assert service.engine.tasks.page("job") == ([], None)
     assert service.counts()["completed"] == 0
 
 
 async def test_a_large_job_is_deleted_in_parts(service: Service) -> None:
     service.job()
     for start in range(0, 4500, 100):
-        service.engine.add_tasks(
+        service.engine.tasks.add_collection(
             "job", [{"id": f"t{n}", "commandLine": "x"} for n in range(start, start + 100)]
         )
-    service.engine.delete_job("job")
+    service.engine.jobs.delete("job")
     await service.pass_time()
-    assert service.engine.list_jobs() == ([], None)
+    assert service.engine.jobs.page() == ([], None)
     service.job()
-    assert service.engine.list_tasks("job") == ([], None)
+    assert service.engine.tasks.page("job") == ([], None)
 
 
 @pytest.mark.parametrize(
@@ -215,21 +215,21 @@ async def test_disabling_stops_running_tasks(
     service.job()
     service.task("t", "hang")
     await service.pass_time(1)
-    assert service.engine.disable_job("job", {"disableTasks": option})["state"] == "disabling"
+    assert service.engine.jobs.disable("job", {"disableTasks": option})["state"] == "disabling"
     await service.pass_time(1)
-    assert service.engine.get_job("job")["state"] == "disabled"
+    assert service.engine.jobs.get("job")["state"] == "disabled"
     assert (service.state("t"), service.info("t")["requeueCount"]) == (state, requeues)
     service.task("new")
     await service.pass_time(5)
     assert service.state("new") == "active"
-    assert service.engine.enable_job("job")["state"] == "enabling"
+    assert service.engine.jobs.enable("job")["state"] == "enabling"
     await service.pass_time(1)
-    assert service.engine.get_job("job")["state"] == "active"
+    assert service.engine.jobs.get("job")["state"] == "active"
     assert (service.runtime.tasks.count("t"), service.state("new") == "completed") == (
         (2, False) if option == "requeue" else (1, True)
     )
     with refused("OperationInvalidForCurrentState"):
-        service.engine.enable_job("job")
+        service.engine.jobs.enable("job")
 
 
 async def test_a_requeued_task_leaves_no_files_behind(service: Service) -> None:
@@ -237,8 +237,8 @@ async def test_a_requeued_task_leaves_no_files_behind(service: Service) -> None:
     service.job()
     service.task("t", "hang")
     await service.pass_time(1)
-    folder = service.engine.task_directory("job", "t")
-    service.engine.disable_job("job", {"disableTasks": "requeue"})
+    folder = service.engine.tasks.directory("job", "t")
+    service.engine.jobs.disable("job", {"disableTasks": "requeue"})
     await service.pass_time(1)
     assert not folder.exists()
 
@@ -249,9 +249,9 @@ async def test_the_stronger_of_two_wishes_wins(service: Service) -> None:
     service.task("a", "hang")
     service.task("b", "hang")
     await service.pass_time(1)
-    service.engine.terminate_task("job", "a")
-    service.engine.disable_job("job", {"disableTasks": "requeue"})
-    service.engine.terminate_task("job", "b")
+    service.engine.tasks.terminate("job", "a")
+    service.engine.jobs.disable("job", {"disableTasks": "requeue"})
+    service.engine.tasks.terminate("job", "b")
     await service.pass_time(1)
     for name in ("a", "b"):
         assert service.state(name) == "completed"
@@ -264,11 +264,11 @@ async def test_disabling_may_wait_for_running_tasks(service: Service) -> None:
     service.task("t", "sleep 10")
     service.task("next")
     await service.pass_time(1)
-    service.engine.disable_job("job", {"disableTasks": "wait"})
+    service.engine.jobs.disable("job", {"disableTasks": "wait"})
     await service.pass_time(1)
-    assert service.engine.get_job("job")["state"] == "disabling"
+    assert service.engine.jobs.get("job")["state"] == "disabling"
     await service.pass_time(20)
-    assert service.engine.get_job("job")["state"] == "disabled"
+    assert service.engine.jobs.get("job")["state"] == "disabled"
     assert service.info("t")["result"] == "success"
     assert service.state("next") == "active"
 
@@ -280,15 +280,15 @@ async def test_a_disabled_job_may_move_to_another_pool(service: Service) -> None
     service.task("t", requiredSlots=4)
     await service.pass_time(1)
     with refused("OperationInvalidForCurrentState"):
-        service.engine.patch_job("job", {"poolInfo": {"poolId": "large"}})
-    service.engine.patch_job("job", {"poolInfo": {"poolId": "small"}})
-    service.engine.disable_job("job", {})
+        service.engine.jobs.patch("job", {"poolInfo": {"poolId": "large"}})
+    service.engine.jobs.patch("job", {"poolInfo": {"poolId": "small"}})
+    service.engine.jobs.disable("job", {})
     await service.pass_time()
-    doc = service.engine.patch_job("job", {"poolInfo": {"poolId": "large"}})
+    doc = service.engine.jobs.patch("job", {"poolInfo": {"poolId": "large"}})
     assert doc["executionInfo"]["poolId"] == "large"
-    service.engine.enable_job("job")
+    service.engine.jobs.enable("job")
     await service.pass_time(1)
-    assert service.engine.get_task("job", "t")["nodeInfo"]["poolId"] == "large"
+    assert service.engine.tasks.get("job", "t")["nodeInfo"]["poolId"] == "large"
 
 
 async def test_patch_keeps_what_it_omits_and_put_resets_it(service: Service) -> None:
@@ -297,10 +297,10 @@ async def test_patch_keeps_what_it_omits_and_put_resets_it(service: Service) -> 
         metadata=[{"name": "a", "value": "b"}],
         constraints={"maxTaskRetryCount": 5, "maxWallClockTime": "P1D"},
     )
-    doc = service.engine.patch_job("job", {"constraints": {"maxWallClockTime": "P2D"}})
+    doc = service.engine.jobs.patch("job", {"constraints": {"maxWallClockTime": "P2D"}})
     assert (doc["priority"], doc["metadata"]) == (5, [{"name": "a", "value": "b"}])
     assert doc["constraints"] == {"maxTaskRetryCount": 0, "maxWallClockTime": "P2D"}
-    doc = service.engine.replace_job("job", {"poolInfo": {"poolId": "pool"}, "maxParallelTasks": 3})
+    doc = service.engine.jobs.replace("job", {"poolInfo": {"poolId": "pool"}, "maxParallelTasks": 3})
     assert (doc["priority"], doc["maxParallelTasks"]) == (0, 3)
     assert "metadata" not in doc
     assert doc["constraints"]["maxWallClockTime"] == UNLIMITED
@@ -310,15 +310,15 @@ async def test_terminate_on_completion_cannot_be_taken_back(service: Service) ->
     await service.pool()
     service.job()
     service.task("t", "hang")
-    service.engine.patch_job("job", {"onAllTasksComplete": "terminatejob"})
+    service.engine.jobs.patch("job", {"onAllTasksComplete": "terminatejob"})
     with refused("InvalidPropertyValue"):
-        service.engine.patch_job("job", {"onAllTasksComplete": "noaction"})
+        service.engine.jobs.patch("job", {"onAllTasksComplete": "noaction"})
 
 
 async def test_an_empty_job_that_ends_with_its_tasks_ends_at_once(service: Service) -> None:
     assert service.job(onAllTasksComplete="terminatejob")["state"] == "active"
     await service.pass_time()
-    doc = service.engine.get_job("job")
+    doc = service.engine.jobs.get("job")
     assert (doc["state"], doc["executionInfo"]["terminateReason"]) == ("completed", "AllTasksComplete")
 
 
@@ -327,22 +327,22 @@ async def test_a_job_ends_with_its_last_task(service: Service) -> None:
     service.job()
     service.task("a", "sleep 5")
     service.task("b", "sleep 9; exit 1")
-    service.engine.patch_job("job", {"onAllTasksComplete": "terminatejob"})
+    service.engine.jobs.patch("job", {"onAllTasksComplete": "terminatejob"})
     await service.pass_time(6)
-    assert service.engine.get_job("job")["state"] == "active"
+    assert service.engine.jobs.get("job")["state"] == "active"
     await service.pass_time(4)
-    assert service.engine.get_job("job")["state"] == "completed"
+    assert service.engine.jobs.get("job")["state"] == "completed"
 
 
 async def test_deleting_or_ending_the_last_task_ends_the_job_too(service: Service) -> None:
     for job_id in ("deleted", "ended"):
         service.job(job_id)
         service.task("t", job_id=job_id)
-        service.engine.patch_job(job_id, {"onAllTasksComplete": "terminatejob"})
-    service.engine.delete_task("deleted", "t")
-    service.engine.terminate_task("ended", "t")
+        service.engine.jobs.patch(job_id, {"onAllTasksComplete": "terminatejob"})
+    service.engine.tasks.delete("deleted", "t")
+    service.engine.tasks.terminate("ended", "t")
     await service.pass_time()
-    assert {doc["state"] for doc in service.engine.list_jobs()[0]} == {"completed"}
+    assert {doc["state"] for doc in service.engine.jobs.page()[0]} == {"completed"}
 
 
 async def test_a_jobs_clock_runs_out(service: Service) -> None:
@@ -350,9 +350,9 @@ async def test_a_jobs_clock_runs_out(service: Service) -> None:
     service.job(constraints={"maxWallClockTime": "PT10M"})
     service.task("t", "hang")
     await service.pass_time(599)
-    assert service.engine.get_job("job")["state"] == "active"
+    assert service.engine.jobs.get("job")["state"] == "active"
     await service.pass_time(2)
-    doc = service.engine.get_job("job")
+    doc = service.engine.jobs.get("job")
     assert (doc["state"], doc["executionInfo"]["terminateReason"]) == (
         "completed",
         "MaxWallClockTimeExpiry",
@@ -361,18 +361,18 @@ async def test_a_jobs_clock_runs_out(service: Service) -> None:
 
 async def test_a_jobs_clock_can_be_set_anew(service: Service) -> None:
     service.job(constraints={"maxWallClockTime": "PT10M"})
-    service.engine.patch_job("job", {"constraints": {"maxWallClockTime": "PT1H"}})
+    service.engine.jobs.patch("job", {"constraints": {"maxWallClockTime": "PT1H"}})
     await service.pass_time(3500)
-    assert service.engine.get_job("job")["state"] == "active"
+    assert service.engine.jobs.get("job")["state"] == "active"
     await service.pass_time(200)
-    assert service.engine.get_job("job")["state"] == "completed"
+    assert service.engine.jobs.get("job")["state"] == "completed"
 
 
 async def test_a_jobs_clock_can_be_stopped(service: Service) -> None:
     service.job(constraints={"maxWallClockTime": "PT10M"})
-    service.engine.patch_job("job", {"constraints": {"maxTaskRetryCount": 1}})
+    service.engine.jobs.patch("job", {"constraints": {"maxTaskRetryCount": 1}})
     await service.pass_time(3600)
-    assert service.engine.get_job("job")["state"] == "active"
+    assert service.engine.jobs.get("job")["state"] == "active"
 
 
 async def test_a_failed_task_may_end_its_job(service: Service) -> None:
@@ -382,9 +382,9 @@ async def test_a_failed_task_may_end_its_job(service: Service) -> None:
     service.task("bad", "sleep 1; exit 3", constraints={"maxTaskRetryCount": 1})
     service.task("never")
     await service.pass_time(1)
-    assert service.engine.get_job("job")["state"] == "active"
+    assert service.engine.jobs.get("job")["state"] == "active"
     await service.pass_time(5)
-    doc = service.engine.get_job("job")
+    doc = service.engine.jobs.get("job")
     assert (doc["state"], doc["executionInfo"]["terminateReason"]) == ("completed", "TaskFailed")
     assert (service.info("bad")["retryCount"], service.state("never")) == (1, "active")
 
@@ -396,7 +396,7 @@ async def test_a_failed_task_may_disable_its_job(service: Service) -> None:
     service.task("other", "hang")
     service.task("bad", "exit 3", exitConditions={"exitCodeRanges": ranges})
     await service.pass_time(1)
-    assert service.engine.get_job("job")["state"] == "disabled"
+    assert service.engine.jobs.get("job")["state"] == "disabled"
     assert (service.state("other"), service.state("bad")) == ("active", "completed")
 
 
@@ -405,7 +405,7 @@ async def test_a_failed_task_does_nothing_to_a_job_that_did_not_ask(service: Ser
     service.job()
     service.task("bad", "exit 3")
     await service.pass_time(1)
-    assert service.engine.get_job("job")["state"] == "active"
+    assert service.engine.jobs.get("job")["state"] == "active"
 
 
 async def test_a_user_ending_a_task_does_not_end_the_job(service: Service) -> None:
@@ -413,9 +413,9 @@ async def test_a_user_ending_a_task_does_not_end_the_job(service: Service) -> No
     service.job(onTaskFailure="performexitoptionsjobaction")
     service.task("t", "hang")
     await service.pass_time(1)
-    service.engine.terminate_task("job", "t")
+    service.engine.tasks.terminate("job", "t")
     await service.pass_time(1)
-    assert service.engine.get_job("job")["state"] == "active"
+    assert service.engine.jobs.get("job")["state"] == "active"
 
 
 async def test_an_auto_pool_lives_as_long_as_its_job(service: Service) -> None:
@@ -424,48 +424,48 @@ async def test_an_auto_pool_lives_as_long_as_its_job(service: Service) -> None:
         "poolLifetimeOption": "job",
         "pool": {"vmSize": "STANDARD_D2", "targetDedicatedNodes": 1},
     }
-    doc = service.engine.create_job({"id": "job", "poolInfo": {"autoPoolSpecification": spec}})
+    doc = service.engine.jobs.create({"id": "job", "poolInfo": {"autoPoolSpecification": spec}})
     pool_id = doc["executionInfo"]["poolId"]
     assert re.fullmatch(r"mine_[0-9A-F-]{36}", pool_id)
     assert doc["poolInfo"] == {"autoPoolSpecification": {**spec, "keepAlive": False}}
-    assert service.engine.get_pool(pool_id)["state"] == "active"
+    assert service.engine.pools.get(pool_id)["state"] == "active"
     service.task("t")
     await service.pass_time(1)
     assert service.state("t") == "completed"
-    service.engine.terminate_job("job")
+    service.engine.jobs.terminate("job")
     await service.pass_time(1)
     with refused("PoolNotFound"):
-        service.engine.get_pool(pool_id)
-    assert service.engine.get_job("job")["executionInfo"]["poolId"] == pool_id
+        service.engine.pools.get(pool_id)
+    assert service.engine.jobs.get("job")["executionInfo"]["poolId"] == pool_id
 
 
 async def test_an_auto_pool_goes_with_a_deleted_job(service: Service) -> None:
-    service.engine.create_job({"id": "job", "poolInfo": AUTO})
-    service.engine.delete_job("job")
+    service.engine.jobs.create({"id": "job", "poolInfo": AUTO})
+    service.engine.jobs.delete("job")
     await service.pass_time(1)
-    assert service.engine.list_pools() == ([], None)
+    assert service.engine.pools.page() == ([], None)
 
 
 async def test_an_auto_pool_may_be_kept(service: Service) -> None:
-    doc = service.engine.create_job({"id": "job", "poolInfo": AUTO})
-    doc = service.engine.patch_job(
+    doc = service.engine.jobs.create({"id": "job", "poolInfo": AUTO})
+    doc = service.engine.jobs.patch(
         "job", {"poolInfo": {"autoPoolSpecification": {"keepAlive": True, "poolLifetimeOption": "job"}}}
     )
     assert doc["poolInfo"]["autoPoolSpecification"]["pool"] == {"vmSize": "standard_d2"}
-    service.engine.terminate_job("job")
+    service.engine.jobs.terminate("job")
     await service.pass_time(1)
-    assert service.engine.get_pool(doc["executionInfo"]["poolId"])["state"] == "active"
+    assert service.engine.pools.get(doc["executionInfo"]["poolId"])["state"] == "active"
 
 
 async def test_a_job_cannot_be_given_an_auto_pool_later(service: Service) -> None:
     service.job()
     with refused("InvalidPropertyValue"):
-        service.engine.patch_job("job", {"poolInfo": AUTO})
+        service.engine.jobs.patch("job", {"poolInfo": AUTO})
 
 
 async def test_an_auto_pool_over_the_quota_ends_its_job(tmp_path: Path) -> None:
     service = await Service(tmp_path, pool_quota=0).start()
-    doc = service.engine.create_job({"id": "job", "poolInfo": AUTO})
+    doc = service.engine.jobs.create({"id": "job", "poolInfo": AUTO})
     assert doc["state"] == "completed"
     assert doc["executionInfo"]["schedulingError"]["code"] == "AutoPoolCreationFailedWithQuotaReached"
     assert "terminateReason" not in doc["executionInfo"]
@@ -481,7 +481,7 @@ async def test_counts_tell_tasks_and_slots(service: Service) -> None:
     service.task("c", "hang", requiredSlots=3)
     service.task("d", requiredSlots=4)
     await service.pass_time(1)
-    assert service.engine.task_counts("JOB") == {
+    assert service.engine.jobs.task_counts("JOB") == {
         "taskCounts": {"active": 1, "running": 1, "completed": 2, "succeeded": 1, "failed": 1},
         "taskSlotCounts": {"active": 4, "running": 3, "completed": 3, "succeeded": 2, "failed": 1},
     }
@@ -490,25 +490,25 @@ async def test_counts_tell_tasks_and_slots(service: Service) -> None:
 async def test_jobs_are_listed_by_id_and_state(service: Service) -> None:
     for name in ("b", "A", "c"):
         service.job(name)
-    service.engine.disable_job("c", {})
+    service.engine.jobs.disable("c", {})
     await service.pass_time()
-    assert [doc["id"] for doc in service.engine.list_jobs()[0]] == ["A", "b", "c"]
-    assert [doc["id"] for doc in service.engine.list_jobs(hints={"state": "disabled"})[0]] == ["c"]
-    docs, after = service.engine.list_jobs(limit=1)
+    assert [doc["id"] for doc in service.engine.jobs.page()[0]] == ["A", "b", "c"]
+    assert [doc["id"] for doc in service.engine.jobs.page(hints={"state": "disabled"})[0]] == ["c"]
+    docs, after = service.engine.jobs.page(limit=1)
     assert ([doc["id"] for doc in docs], after) == (["A"], "A")
 
 
 async def test_nothing_is_left_of_pools_that_jobs_have_ceased_to_wait_for(service: Service) -> None:
     for number in range(3):
-        service.engine.create_job({"id": f"job{number}", "poolInfo": AUTO})
+        service.engine.jobs.create({"id": f"job{number}", "poolInfo": AUTO})
     service.job("other", pool_id="never")
     await service.pass_time()
     assert len(service.engine.account.pool_jobs) == 4
-    service.engine.disable_job("other", {})
+    service.engine.jobs.disable("other", {})
     for number in range(3):
-        service.engine.terminate_job(f"job{number}")
+        service.engine.jobs.terminate(f"job{number}")
     await service.pass_time()
     assert service.engine.account.pool_jobs == {}
-    service.engine.enable_job("other")
+    service.engine.jobs.enable("other")
     await service.pass_time()
     assert list(service.engine.account.pool_jobs) == ["never"]

@@ -26,9 +26,9 @@ async def test_a_node_boots_on_the_clock(tmp_path: Path) -> None:
     assert node["state"] == "creating"
     assert "lastBootTime" not in node
     assert "startTaskInfo" not in node
-    assert service.engine.get_pool("pool")["allocationState"] == "steady"
+    assert service.engine.pools.get("pool")["allocationState"] == "steady"
     with pytest.raises(BatchError, match="NodeBeingCreated"):
-        service.engine.node_directory("pool", node["id"])
+        service.engine.nodes.directory("pool", node["id"])
     await service.pass_time(31)
     assert service.nodes()[0]["state"] == "starting"
     await service.pass_time(30)
@@ -113,9 +113,9 @@ async def test_a_node_looks_as_real_ones_do(service: Service) -> None:
     assert node["schedulingState"] == "enabled"
     assert node["vmSize"] == "standard_d2s_v3"
     assert "recentTasks" not in node
-    assert service.engine.get_node("POOL", node["id"]) == node
+    assert service.engine.nodes.get("POOL", node["id"]) == node
     with pytest.raises(BatchError, match="NodeNotFound"):
-        service.engine.get_node("pool", "tvmps_0_d")
+        service.engine.nodes.get("pool", "tvmps_0_d")
 
 
 async def test_addresses_are_unique_over_pools(service: Service) -> None:
@@ -123,7 +123,7 @@ async def test_addresses_are_unique_over_pools(service: Service) -> None:
     await service.pool("b", nodes=3)
     nodes = service.nodes("a") + service.nodes("b")
     assert len({node["ipAddress"] for node in nodes}) == 6
-    assert len({service.engine.node_directory("a", node["id"]) for node in service.nodes("a")}) == 3
+    assert len({service.engine.nodes.directory("a", node["id"]) for node in service.nodes("a")}) == 3
 
 
 async def test_a_node_without_room_on_the_disk_is_unusable(
@@ -138,9 +138,9 @@ async def test_a_node_without_room_on_the_disk_is_unusable(
     (node,) = service.nodes()
     assert (node["state"], node["errors"][0]["code"]) == ("unusable", "DiskFull")
     service.runtime.remove_node = lambda _: None
-    service.engine.delete_pool("pool")
+    service.engine.pools.delete("pool")
     await service.pass_time()
-    assert service.engine.list_pools() == ([], None)
+    assert service.engine.pools.page() == ([], None)
 
 
 async def test_counters_and_recent_tasks_tell_what_ran(service: Service) -> None:
@@ -167,7 +167,7 @@ async def test_nodes_are_counted_by_state(service: Service) -> None:
     service.task("t", "hang")
     await service.pool("empty", nodes=0)
     await service.pool("failed", nodes=1, startTask={"commandLine": "exit 1"})
-    counts = {doc["poolId"]: doc for doc in service.engine.list_node_counts()[0]}
+    counts = {doc["poolId"]: doc for doc in service.engine.nodes.counts()[0]}
     assert list(counts) == ["empty", "failed", "pool"]
     assert (counts["pool"]["dedicated"]["running"], counts["pool"]["dedicated"]["idle"]) == (1, 1)
     assert counts["pool"]["dedicated"]["total"] == 2
@@ -180,9 +180,9 @@ async def test_nodes_are_listed_by_state(service: Service) -> None:
     service.job()
     service.task("t", "hang")
     await service.pass_time()
-    docs, after = service.engine.list_nodes("pool", hints={"state": "running"})
+    docs, after = service.engine.nodes.page("pool", hints={"state": "running"})
     assert (len(docs), after) == (1, None)
-    docs, after = service.engine.list_nodes("pool", match=lambda doc: doc["state"] == "idle", limit=1)
-    more, end = service.engine.list_nodes("pool", match=lambda doc: doc["state"] == "idle", after=after)
+    docs, after = service.engine.nodes.page("pool", match=lambda doc: doc["state"] == "idle", limit=1)
+    more, end = service.engine.nodes.page("pool", match=lambda doc: doc["state"] == "idle", after=after)
     assert {docs[0]["id"], more[0]["id"]} == {n["id"] for n in service.nodes() if n["state"] == "idle"}
     assert end is None

@@ -20,7 +20,7 @@ def refused(code: str):
 
 
 async def test_defaults_are_filled_in_as_the_real_service_echoes_them(service: Service) -> None:
-    doc = service.engine.create_pool(
+    doc = service.engine.pools.create(
         {
             "id": "Pool",
             "vmSize": "STANDARD_D2S_V3",
@@ -59,7 +59,7 @@ async def test_defaults_are_filled_in_as_the_real_service_echoes_them(service: S
 
 
 async def test_passwords_are_never_shown(service: Service) -> None:
-    doc = service.engine.create_pool(
+    doc = service.engine.pools.create(
         {
             "id": "p",
             "vmSize": "standard_d2",
@@ -80,28 +80,28 @@ async def test_passwords_are_never_shown(service: Service) -> None:
 
 
 async def test_an_empty_pool_is_resizing_before_it_is_steady(service: Service) -> None:
-    assert service.engine.create_pool({"id": "p", "vmSize": "standard_d2"})["allocationState"] == "resizing"
+    assert service.engine.pools.create({"id": "p", "vmSize": "standard_d2"})["allocationState"] == "resizing"
     await service.pass_time()
-    assert service.engine.get_pool("P")["allocationState"] == "steady"
+    assert service.engine.pools.get("P")["allocationState"] == "steady"
 
 
 async def test_background_moves_leave_the_etag_alone_and_writes_change_it(service: Service) -> None:
-    made = service.engine.create_pool({"id": "p", "vmSize": "standard_d2", "targetDedicatedNodes": 1})
+    made = service.engine.pools.create({"id": "p", "vmSize": "standard_d2", "targetDedicatedNodes": 1})
     await service.pass_time(1)
-    steady = service.engine.get_pool("p")
+    steady = service.engine.pools.get("p")
     assert (steady["eTag"], steady["lastModified"]) == (made["eTag"], made["lastModified"])
-    patched = service.engine.patch_pool("p", {"metadata": [{"name": "a", "value": "b"}]})
-    resized = service.engine.resize_pool("p", {"targetDedicatedNodes": 2})
+    patched = service.engine.pools.patch("p", {"metadata": [{"name": "a", "value": "b"}]})
+    resized = service.engine.pools.resize("p", {"targetDedicatedNodes": 2})
     tags = [made["eTag"], patched["eTag"], resized["eTag"]]
     assert len(set(tags)) == 3
-    assert service.engine.stop_resize_pool("p")["eTag"] == resized["eTag"]
+    assert service.engine.pools.stop_resize("p")["eTag"] == resized["eTag"]
 
 
 async def test_ids_are_compared_without_case(service: Service) -> None:
     await service.pool("Pool")
     with refused("PoolExists"):
-        service.engine.create_pool({"id": "POOL", "vmSize": "standard_d2"})
-    assert service.engine.get_pool("pOOl")["id"] == "Pool"
+        service.engine.pools.create({"id": "POOL", "vmSize": "standard_d2"})
+    assert service.engine.pools.get("pOOl")["id"] == "Pool"
 
 
 @pytest.mark.parametrize(
@@ -123,13 +123,13 @@ async def test_ids_are_compared_without_case(service: Service) -> None:
 )
 async def test_a_refused_pool_changes_nothing(service: Service, body: dict, code: str) -> None:
     with pytest.raises(BatchError, match=f"^{code}"):
-        service.engine.create_pool({"vmSize": "standard_d2", **body})
-    assert service.engine.list_pools() == ([], None)
+        service.engine.pools.create({"vmSize": "standard_d2", **body})
+    assert service.engine.pools.page() == ([], None)
 
 
 async def test_missing_packages_are_named(service: Service) -> None:
     with pytest.raises(BatchError) as caught:
-        service.engine.create_pool(
+        service.engine.pools.create(
             {"id": "p", "vmSize": "standard_d2", "applicationPackageReferences": [{"applicationId": "app"}]}
         )
     assert caught.value.values == [("app", "The specified application package does not exist.")]
@@ -140,11 +140,11 @@ async def test_growing_keeps_nodes_and_shrinking_takes_idle_ones_first(service: 
     service.job()
     service.task("t", "hang")
     await service.pass_time()
-    busy = service.engine.get_task("job", "t")["nodeInfo"]["nodeId"]
-    service.engine.resize_pool("pool", {"targetDedicatedNodes": 4})
+    busy = service.engine.tasks.get("job", "t")["nodeInfo"]["nodeId"]
+    service.engine.pools.resize("pool", {"targetDedicatedNodes": 4})
     await service.pass_time()
     assert len(service.nodes()) == 4
-    service.engine.resize_pool("pool", {"targetDedicatedNodes": 1})
+    service.engine.pools.resize("pool", {"targetDedicatedNodes": 1})
     await service.pass_time()
     assert [node["id"] for node in service.nodes()] == [busy]
     assert service.state("t") == "running"
@@ -152,38 +152,38 @@ async def test_growing_keeps_nodes_and_shrinking_takes_idle_ones_first(service: 
 
 async def test_targets_that_a_resize_omits_become_zero(service: Service) -> None:
     await service.pool(nodes=1, targetLowPriorityNodes=2)
-    service.engine.resize_pool("pool", {"targetDedicatedNodes": 1})
+    service.engine.pools.resize("pool", {"targetDedicatedNodes": 1})
     await service.pass_time()
-    doc = service.engine.get_pool("pool")
+    doc = service.engine.pools.get("pool")
     assert (doc["targetLowPriorityNodes"], doc["currentLowPriorityNodes"]) == (0, 0)
     assert doc["currentDedicatedNodes"] == 1
 
 
 async def test_the_timeout_of_a_resize_shows_only_while_it_lasts(service: Service) -> None:
     await service.pool(nodes=0)
-    doc = service.engine.resize_pool("pool", {"targetDedicatedNodes": 1, "resizeTimeout": "PT20M"})
+    doc = service.engine.pools.resize("pool", {"targetDedicatedNodes": 1, "resizeTimeout": "PT20M"})
     assert doc["resizeTimeout"] == "PT20M"
     await service.pass_time()
-    assert service.engine.get_pool("pool")["resizeTimeout"] == "PT15M"
+    assert service.engine.pools.get("pool")["resizeTimeout"] == "PT15M"
 
 
 async def test_a_resize_needs_a_steady_pool(service: Service) -> None:
-    service.engine.create_pool({"id": "pool", "vmSize": "standard_d2"})
+    service.engine.pools.create({"id": "pool", "vmSize": "standard_d2"})
     with refused("PoolBeingResized"):
-        service.engine.resize_pool("pool", {"targetDedicatedNodes": 1})
+        service.engine.pools.resize("pool", {"targetDedicatedNodes": 1})
     await service.pass_time()
-    service.engine.resize_pool("pool", {"targetDedicatedNodes": 1})
+    service.engine.pools.resize("pool", {"targetDedicatedNodes": 1})
 
 
 async def test_stopping_a_resize_keeps_what_is_there_and_says_what_is_short(tmp_path: Path) -> None:
     service = await Service(tmp_path, resize_time=60).start()
-    service.engine.create_pool(
+    service.engine.pools.create(
         {"id": "pool", "vmSize": "standard_d2", "targetDedicatedNodes": 2, "targetLowPriorityNodes": 1}
     )
     await service.pass_time(1)
-    assert service.engine.stop_resize_pool("pool")["allocationState"] == "stopping"
+    assert service.engine.pools.stop_resize("pool")["allocationState"] == "stopping"
     await service.pass_time(120)
-    doc = service.engine.get_pool("pool")
+    doc = service.engine.pools.get("pool")
     assert doc["allocationState"] == "steady"
     assert doc["targetDedicatedNodes"] == 2
     assert service.nodes() == []
@@ -192,10 +192,10 @@ async def test_stopping_a_resize_keeps_what_is_there_and_says_what_is_short(tmp_
         ("ResizeStopped", "Desired number of low priority nodes"),
     ]
     with refused("OperationInvalidForCurrentState"):
-        service.engine.stop_resize_pool("pool")
-    service.engine.resize_pool("pool", {"targetDedicatedNodes": 0})
+        service.engine.pools.stop_resize("pool")
+    service.engine.pools.resize("pool", {"targetDedicatedNodes": 0})
     await service.pass_time(61)
-    assert "resizeErrors" not in service.engine.get_pool("pool")
+    assert "resizeErrors" not in service.engine.pools.get("pool")
     await service.engine.stop()
 
 
@@ -204,13 +204,13 @@ async def test_requeued_tasks_of_a_shrunk_pool_count_as_requeued(service: Servic
     service.job()
     service.task("t", "hang")
     await service.pass_time()
-    service.engine.resize_pool("pool", {"targetDedicatedNodes": 0, "nodeDeallocationOption": "requeue"})
+    service.engine.pools.resize("pool", {"targetDedicatedNodes": 0, "nodeDeallocationOption": "requeue"})
     await service.pass_time(1)
     assert service.state("t") == "active"
     info = service.info("t")
     assert (info["requeueCount"], info["retryCount"]) == (1, 0)
     assert "lastRequeueTime" in info
-    assert "nodeInfo" not in service.engine.get_task("job", "t")
+    assert "nodeInfo" not in service.engine.tasks.get("job", "t")
     assert service.nodes() == []
 
 
@@ -219,7 +219,7 @@ async def test_a_shrink_may_terminate_tasks(service: Service) -> None:
     service.job()
     service.task("t", "hang")
     await service.pass_time()
-    service.engine.resize_pool("pool", {"targetDedicatedNodes": 0, "nodeDeallocationOption": "terminate"})
+    service.engine.pools.resize("pool", {"targetDedicatedNodes": 0, "nodeDeallocationOption": "terminate"})
     await service.pass_time()
     assert service.state("t") == "completed"
     assert service.info("t")["failureInfo"]["code"] == "TaskEnded"
@@ -230,17 +230,17 @@ async def test_a_shrink_may_wait_for_tasks(service: Service) -> None:
     service.job()
     service.task("t", "sleep 10")
     await service.pass_time()
-    service.engine.resize_pool(
+    service.engine.pools.resize(
         "pool", {"targetDedicatedNodes": 0, "nodeDeallocationOption": "taskcompletion"}
     )
     service.task("late")
     await service.pass_time(5)
-    assert service.engine.get_pool("pool")["allocationState"] == "resizing"
+    assert service.engine.pools.get("pool")["allocationState"] == "resizing"
     assert [node["state"] for node in service.nodes()] == ["leavingpool"]
     assert service.state("late") == "active"
     await service.pass_time(6)
     assert service.info("t")["result"] == "success"
-    assert service.engine.get_pool("pool")["allocationState"] == "steady"
+    assert service.engine.pools.get("pool")["allocationState"] == "steady"
     assert service.nodes() == []
 
 
@@ -249,11 +249,11 @@ async def test_a_stopped_shrink_gives_waiting_nodes_back(service: Service) -> No
     service.job()
     service.task("t", "sleep 10")
     await service.pass_time()
-    service.engine.resize_pool(
+    service.engine.pools.resize(
         "pool", {"targetDedicatedNodes": 0, "nodeDeallocationOption": "taskcompletion"}
     )
     await service.pass_time(1)
-    service.engine.stop_resize_pool("pool")
+    service.engine.pools.stop_resize("pool")
     service.task("late", "hang")
     await service.pass_time(1)
     assert service.state("late") == "running"
@@ -271,9 +271,9 @@ async def test_more_nodes_than_the_quota_are_an_error_of_the_resize(tmp_path: Pa
     )
     codes = [error["code"] for error in doc["resizeErrors"]]
     assert codes == ["AccountCoreQuotaReached", "AccountSpotCoreQuotaReached"]
-    service.engine.resize_pool("greedy", {"targetDedicatedNodes": 1})
+    service.engine.pools.resize("greedy", {"targetDedicatedNodes": 1})
     await service.pass_time()
-    shrunk = service.engine.get_pool("greedy")
+    shrunk = service.engine.pools.get("greedy")
     assert (shrunk["currentDedicatedNodes"], shrunk.get("resizeErrors")) == (1, None)
     await service.engine.stop()
 
@@ -283,7 +283,7 @@ async def test_a_shrink_may_wait_for_retained_data(service: Service) -> None:
     service.job()
     service.task("t", constraints={"retentionTime": "PT1H"})
     await service.pass_time()
-    service.engine.resize_pool("pool", {"targetDedicatedNodes": 0, "nodeDeallocationOption": "retaineddata"})
+    service.engine.pools.resize("pool", {"targetDedicatedNodes": 0, "nodeDeallocationOption": "retaineddata"})
     await service.pass_time(1800)
     assert len(service.nodes()) == 1
     await service.pass_time(1900)
@@ -295,27 +295,27 @@ async def test_deleting_a_pool_requeues_its_tasks_and_removes_its_nodes(service:
     service.job()
     service.task("t", "hang")
     await service.pass_time()
-    folder = service.engine.node_directory("pool", service.nodes()[0]["id"])
-    assert service.engine.delete_pool("pool")["state"] == "deleting"
+    folder = service.engine.nodes.directory("pool", service.nodes()[0]["id"])
+    assert service.engine.pools.delete("pool")["state"] == "deleting"
     with refused("PoolBeingDeleted"):
-        service.engine.delete_pool("pool")
+        service.engine.pools.delete("pool")
     with refused("PoolBeingDeleted"):
-        service.engine.create_pool({"id": "pool", "vmSize": "standard_d2"})
+        service.engine.pools.create({"id": "pool", "vmSize": "standard_d2"})
     await service.pass_time()
     with refused("PoolNotFound"):
-        service.engine.get_pool("pool")
+        service.engine.pools.get("pool")
     assert not folder.exists()
     assert service.state("t") == "active"
-    assert service.engine.get_job("job")["state"] == "active"
+    assert service.engine.jobs.get("job")["state"] == "active"
     await service.pool(nodes=1)
     assert service.state("t") == "running"
 
 
 async def test_update_properties_removes_what_it_omits(service: Service) -> None:
     await service.pool(nodes=0, startTask={"commandLine": "a"}, metadata=[{"name": "x", "value": "y"}])
-    doc = service.engine.patch_pool("pool", {"metadata": [{"name": "k", "value": "v"}]})
+    doc = service.engine.pools.patch("pool", {"metadata": [{"name": "k", "value": "v"}]})
     assert doc["startTask"]["commandLine"] == "a"
-    doc = service.engine.replace_pool("pool", {"metadata": [], "applicationPackageReferences": []})
+    doc = service.engine.pools.replace("pool", {"metadata": [], "applicationPackageReferences": []})
     assert "startTask" not in doc
     assert "metadata" not in doc
 
@@ -323,27 +323,27 @@ async def test_update_properties_removes_what_it_omits(service: Service) -> None
 async def test_slots_cannot_change_under_nodes(service: Service) -> None:
     await service.pool(nodes=1)
     with refused("OperationInvalidForCurrentState"):
-        service.engine.patch_pool("pool", {"taskSlotsPerNode": 4})
-    service.engine.resize_pool("pool", {"targetDedicatedNodes": 0})
+        service.engine.pools.patch("pool", {"taskSlotsPerNode": 4})
+    service.engine.pools.resize("pool", {"targetDedicatedNodes": 0})
     await service.pass_time()
-    assert service.engine.patch_pool("pool", {"taskSlotsPerNode": 4})["taskSlotsPerNode"] == 4
+    assert service.engine.pools.patch("pool", {"taskSlotsPerNode": 4})["taskSlotsPerNode"] == 4
 
 
 async def test_the_quota_of_pools_holds(tmp_path: Path) -> None:
     service = await Service(tmp_path, pool_quota=1).start()
     await service.pool("a")
     with refused("PoolQuotaReached"):
-        service.engine.create_pool({"id": "b", "vmSize": "standard_d2"})
+        service.engine.pools.create({"id": "b", "vmSize": "standard_d2"})
     await service.engine.stop()
 
 
 async def test_lists_come_in_pages_by_id(service: Service) -> None:
     for name in ("c", "A", "b"):
-        service.engine.create_pool({"id": name, "vmSize": "standard_d2"})
-    first, after = service.engine.list_pools(limit=2)
+        service.engine.pools.create({"id": name, "vmSize": "standard_d2"})
+    first, after = service.engine.pools.page(limit=2)
     assert [doc["id"] for doc in first] == ["A", "b"]
-    service.engine.create_pool({"id": "a2", "vmSize": "standard_d2"})
-    assert [doc["id"] for doc in service.engine.list_pools(after=after)[0]] == ["c"]
-    found, after = service.engine.list_pools(match=lambda doc: doc["id"] != "b", limit=3)
+    service.engine.pools.create({"id": "a2", "vmSize": "standard_d2"})
+    assert [doc["id"] for doc in service.engine.pools.page(after=after)[0]] == ["c"]
+    found, after = service.engine.pools.page(match=lambda doc: doc["id"] != "b", limit=3)
     assert ([doc["id"] for doc in found], after) == (["A", "a2", "c"], None)
-    assert service.engine.list_pools(hints={"state": "deleting"}) == ([], None)
+    assert service.engine.pools.page(hints={"state": "deleting"}) == ([], None)

@@ -27,19 +27,19 @@ async def test_running_tasks_run_again_and_nothing_is_counted(tmp_path: Path) ->
     service.task("sum", dependsOn={"taskIds": ["done", "runs"], "taskIdRanges": [{"start": 1, "end": 2}]})
     service.task("1")
     await service.pass_time(5)
-    before = {name: service.engine.get_task("job", name) for name in ("done", "runs", "fails", "sum", "1")}
+    before = {name: service.engine.tasks.get("job", name) for name in ("done", "runs", "fails", "sum", "1")}
     nodes = service.nodes()
-    pool, job = service.engine.get_pool("pool"), service.engine.get_job("job")
+    pool, job = service.engine.pools.get("pool"), service.engine.jobs.get("job")
 
     heir = await service.killed()
     assert heir.runtime.orphans_killed == 1
     assert heir.runtime.tasks == ["runs"]
-    assert heir.engine.get_pool("pool") == pool
-    assert heir.engine.get_job("job") == job
+    assert heir.engine.pools.get("pool") == pool
+    assert heir.engine.jobs.get("job") == job
     assert [node["id"] for node in heir.nodes()] == [node["id"] for node in nodes]
     assert [node["ipAddress"] for node in heir.nodes()] == [node["ipAddress"] for node in nodes]
     for name, doc in before.items():
-        now = heir.engine.get_task("job", name)
+        now = heir.engine.tasks.get("job", name)
         assert now["eTag"] == doc["eTag"]
         assert (now["executionInfo"]["retryCount"], now["executionInfo"]["requeueCount"]) == (0, 0)
         if name != "runs":
@@ -74,7 +74,7 @@ async def test_new_etags_and_keys_do_not_repeat_old_ones(tmp_path: Path) -> None
     heir = await started(tmp_path)
     tags |= {heir.task(f"u{n}")["eTag"] for n in range(5)}
     assert len(tags) == 10
-    heir.engine.resize_pool("pool", {"targetDedicatedNodes": 2})
+    heir.engine.pools.resize("pool", {"targetDedicatedNodes": 2})
     await heir.pass_time()
     assert len({node["ipAddress"] for node in heir.nodes()}) == 2
     await heir.engine.stop()
@@ -116,13 +116,13 @@ async def test_failed_start_tasks_stay_failed(tmp_path: Path) -> None:
 
 async def test_a_resize_goes_on(tmp_path: Path) -> None:
     service = await started(tmp_path, resize_time=60, boot_time=60)
-    service.engine.create_pool({"id": "a", "vmSize": "standard_d2", "targetDedicatedNodes": 2})
+    service.engine.pools.create({"id": "a", "vmSize": "standard_d2", "targetDedicatedNodes": 2})
     await service.pass_time(90)
-    service.engine.create_pool({"id": "b", "vmSize": "standard_d2", "targetDedicatedNodes": 1})
+    service.engine.pools.create({"id": "b", "vmSize": "standard_d2", "targetDedicatedNodes": 1})
     heir = await service.killed()
     await heir.pass_time(200)
     assert [node["state"] for node in heir.nodes("a") + heir.nodes("b")] == ["idle"] * 3
-    assert heir.engine.get_pool("b")["allocationState"] == "steady"
+    assert heir.engine.pools.get("b")["allocationState"] == "steady"
     await heir.engine.stop()
 
 
@@ -135,18 +135,18 @@ async def test_ends_that_had_begun_are_carried_out(tmp_path: Path) -> None:
         service.job(name, "keep")
         service.task("t", "hang", job_id=name)
     await service.pass_time(1)
-    service.engine.disable_job("enabled", {})
+    service.engine.jobs.disable("enabled", {})
     await service.pass_time(1)
-    service.engine.enable_job("enabled")
-    service.engine.terminate_job("terminated")
-    service.engine.delete_job("deleted")
-    service.engine.disable_job("disabled", {"disableTasks": "wait"})
-    service.engine.delete_pool("go")
-    service.engine.resize_pool("shrink", {"targetDedicatedNodes": 0})
+    service.engine.jobs.enable("enabled")
+    service.engine.jobs.terminate("terminated")
+    service.engine.jobs.delete("deleted")
+    service.engine.jobs.disable("disabled", {"disableTasks": "wait"})
+    service.engine.pools.delete("go")
+    service.engine.pools.resize("shrink", {"targetDedicatedNodes": 0})
     heir = await service.killed()
-    states = {doc["id"]: doc["state"] for doc in heir.engine.list_jobs()[0]}
+    states = {doc["id"]: doc["state"] for doc in heir.engine.jobs.page()[0]}
     assert states == {"terminated": "completed", "disabled": "disabled", "enabled": "active"}
-    assert [doc["id"] for doc in heir.engine.list_pools()[0]] == ["keep", "shrink"]
+    assert [doc["id"] for doc in heir.engine.pools.page()[0]] == ["keep", "shrink"]
     assert heir.nodes("shrink") == []
     await heir.engine.stop()
 
@@ -166,10 +166,10 @@ async def test_preparations_are_remembered(tmp_path: Path) -> None:
     launched = [(launch.job_id, launch.kind) for launch in heir.runtime.launches]
     assert sorted(launched) == [("ready", "task"), ("under-way", "preparation"), ("under-way", "task")]
     assert heir.state("t", "barred") == "active"
-    heir.engine.terminate_job("ready")
+    heir.engine.jobs.terminate("ready")
     await heir.pass_time(1)
     assert heir.runtime.launches[-1].kind == "release"
-    assert heir.engine.get_job("ready")["state"] == "completed"
+    assert heir.engine.jobs.get("ready")["state"] == "completed"
     await heir.engine.stop()
 
 
@@ -180,13 +180,13 @@ async def test_clocks_go_on(tmp_path: Path) -> None:
     service.task("t", constraints={"retentionTime": "PT5M"})
     await service.pass_time(60)
     heir = await service.killed()
-    folder = heir.engine.task_directory("job", "t")
+    folder = heir.engine.tasks.directory("job", "t")
     assert folder.exists()
     await heir.pass_time(300)
     assert not folder.exists()
-    assert heir.engine.get_job("job")["state"] == "active"
+    assert heir.engine.jobs.get("job")["state"] == "active"
     await heir.pass_time(300)
-    reason = heir.engine.get_job("job")["executionInfo"]["terminateReason"]
+    reason = heir.engine.jobs.get("job")["executionInfo"]["terminateReason"]
     assert reason == "MaxWallClockTimeExpiry"
     await heir.engine.stop()
 
@@ -194,15 +194,15 @@ async def test_clocks_go_on(tmp_path: Path) -> None:
 async def test_what_was_acknowledged_survives_at_any_moment(tmp_path: Path) -> None:
     service = await started(tmp_path)
     service.job()
-    service.engine.add_tasks("job", [{"id": f"t{n}", "commandLine": "x"} for n in range(100)])
-    service.engine.delete_task("job", "t7")
-    service.engine.terminate_task("job", "t8")
-    service.engine.patch_job("job", {"priority": 7})
-    service.engine.create_pool({"id": "late", "vmSize": "standard_d2"})
+    service.engine.tasks.add_collection("job", [{"id": f"t{n}", "commandLine": "x"} for n in range(100)])
+    service.engine.tasks.delete("job", "t7")
+    service.engine.tasks.terminate("job", "t8")
+    service.engine.jobs.patch("job", {"priority": 7})
+    service.engine.pools.create({"id": "late", "vmSize": "standard_d2"})
     heir = await service.killed()
     assert heir.counts() == {"active": 98, "running": 0, "succeeded": 0, "failed": 1, "completed": 1}
-    assert heir.engine.get_job("job")["priority"] == 7
-    assert heir.engine.get_pool("late")["state"] == "active"
+    assert heir.engine.jobs.get("job")["priority"] == 7
+    assert heir.engine.pools.get("late")["state"] == "active"
     await heir.engine.stop()
 
 

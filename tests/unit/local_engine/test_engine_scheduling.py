@@ -13,7 +13,7 @@ pytestmark = pytest.mark.asyncio
 
 
 def node_of(service: Service, task_id: str) -> str:
-    found: str = service.engine.get_task("job", task_id)["nodeInfo"]["nodeId"]
+    found: str = service.engine.tasks.get("job", task_id)["nodeInfo"]["nodeId"]
     return found
 
 
@@ -21,7 +21,7 @@ async def test_tasks_start_in_the_order_they_were_added(service: Service) -> Non
     await service.pool()
     service.job()
     names = [f"t{n}" for n in (5, 1, 9, 2)]
-    service.engine.add_tasks("job", [{"id": name, "commandLine": "sleep 1"} for name in names])
+    service.engine.tasks.add_collection("job", [{"id": name, "commandLine": "sleep 1"} for name in names])
     await service.pass_time(10)
     assert service.runtime.tasks == names
 
@@ -30,7 +30,7 @@ async def test_more_tasks_than_the_window_holds_run_in_order(service: Service) -
     await service.pool(taskSlotsPerNode=100)
     service.job()
     for start in range(0, 900, 100):
-        service.engine.add_tasks(
+        service.engine.tasks.add_collection(
             "job", [{"id": f"t{n}", "commandLine": "sleep 1"} for n in range(start, start + 100)]
         )
     await service.pass_time(20)
@@ -54,7 +54,7 @@ async def test_the_job_of_higher_priority_goes_first(service: Service) -> None:
     service.job("late")
     for job_id in ("low", "old", "high", "late"):
         service.task(job_id, "sleep 1", job_id=job_id)
-    service.engine.patch_job("late", {"priority": 11})
+    service.engine.jobs.patch("late", {"priority": 11})
     await service.pass_time(10)
     assert service.runtime.tasks == ["late", "high", "old", "low"]
 
@@ -84,11 +84,11 @@ async def test_slots_bound_what_runs_at_once(service: Service) -> None:
 async def test_a_task_that_fits_no_node_waits_and_holds_up_nobody(service: Service) -> None:
     await service.pool(taskSlotsPerNode=2)
     service.job()
-    service.engine.add_tasks(
+    service.engine.tasks.add_collection(
         "job", [{"id": f"w{n}", "commandLine": "", "requiredSlots": 3} for n in range(100)]
     )
     for start in (100, 200):
-        service.engine.add_tasks(
+        service.engine.tasks.add_collection(
             "job",
             [{"id": f"w{start + n}", "commandLine": "", "requiredSlots": 3} for n in range(100)],
         )
@@ -141,7 +141,7 @@ async def test_no_more_tasks_run_than_the_job_allows(service: Service) -> None:
     service.task("other", "sleep 5", job_id="free")
     await service.pass_time(1)
     assert (service.counts()["running"], service.state("other", "free")) == (2, "running")
-    service.engine.patch_job("job", {"maxParallelTasks": 3})
+    service.engine.jobs.patch("job", {"maxParallelTasks": 3})
     await service.pass_time(1)
     assert service.counts()["running"] == 3
     await service.pass_time(10)
@@ -176,7 +176,7 @@ async def test_a_task_that_finished_as_its_node_was_taken_keeps_its_result(servi
     service.task("t", "hang")
     await service.pass_time(1)
     service.runtime.tries[0].end(0, None)
-    service.engine.resize_pool("pool", {"targetDedicatedNodes": 0})
+    service.engine.pools.resize("pool", {"targetDedicatedNodes": 0})
     await service.pass_time(1)
     assert service.info("t")["result"] == "success"
     assert service.info("t")["requeueCount"] == 0
@@ -188,7 +188,7 @@ async def test_busy_means_that_something_can_happen(service: Service) -> None:
     service.task("t", "sleep 5")
     await service.pass_time()
     assert not service.engine.busy()
-    service.engine.create_pool({"id": "pool", "vmSize": "standard_d2", "targetDedicatedNodes": 1})
+    service.engine.pools.create({"id": "pool", "vmSize": "standard_d2", "targetDedicatedNodes": 1})
     assert service.engine.busy()
     await service.pass_time(1)
     assert service.engine.busy()

@@ -44,14 +44,14 @@ async def test_success_is_recorded_with_its_node(service: Service) -> None:
     service.job()
     made = service.task("t", "sleep 3")
     await service.pass_time(1)
-    running = service.engine.get_task("job", "t")
+    running = service.engine.tasks.get("job", "t")
     assert running["executionInfo"] == {
         "startTime": "2026-01-01T00:00:00Z",
         "retryCount": 0,
         "requeueCount": 0,
     }
     await service.pass_time(9)
-    doc = service.engine.get_task("job", "T")
+    doc = service.engine.tasks.get("job", "T")
     assert doc["executionInfo"] == {
         "startTime": "2026-01-01T00:00:00Z",
         "endTime": "2026-01-01T00:00:03Z",
@@ -153,7 +153,7 @@ async def test_the_launch_carries_what_the_user_gave(service: Service) -> None:
     assert launch.user_identity == {"username": "u"}
     assert launch.wall_time == 120
     assert (launch.job_id, launch.task_id, launch.kind) == ("job", "t", "task")
-    assert "hidden" not in str(service.engine.get_task("job", "t"))
+    assert "hidden" not in str(service.engine.tasks.get("job", "t"))
 
 
 async def test_unlimited_wall_time_is_none(service: Service) -> None:
@@ -167,7 +167,7 @@ async def test_unlimited_wall_time_is_none(service: Service) -> None:
 async def test_a_collection_answers_for_each_task(service: Service) -> None:
     service.job()
     service.task("old")
-    results = service.engine.add_tasks(
+    results = service.engine.tasks.add_collection(
         "job",
         [
             {"id": "new", "commandLine": "x"},
@@ -187,7 +187,7 @@ async def test_a_collection_answers_for_each_task(service: Service) -> None:
         "clienterror",
         "Success",
     ]
-    doc = service.engine.get_task("job", "new")
+    doc = service.engine.tasks.get("job", "new")
     assert results[0] == {
         "status": "Success",
         "taskId": "new",
@@ -207,9 +207,9 @@ async def test_a_collection_holds_a_hundred(service: Service) -> None:
     service.job()
     bodies = [{"id": f"t{n}", "commandLine": "x"} for n in range(101)]
     with refused("InvalidPropertyValue"):
-        service.engine.add_tasks("job", bodies)
+        service.engine.tasks.add_collection("job", bodies)
     assert service.counts()["active"] == 0
-    assert len(service.engine.add_tasks("job", bodies[:100])) == 100
+    assert len(service.engine.tasks.add_collection("job", bodies[:100])) == 100
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ async def test_a_refused_task_changes_nothing(service: Service, body: dict, code
     service.job(jobPreparationTask={"commandLine": "x"}, jobReleaseTask={"commandLine": "x", "id": "rel"})
     service.task("t")
     with pytest.raises(BatchError, match=f"^{code}"):
-        service.engine.create_task("job", {"commandLine": "x", **body})
+        service.engine.tasks.create("job", {"commandLine": "x", **body})
     assert service.counts()["active"] == 1
 
 
@@ -242,7 +242,7 @@ async def test_terminating_a_task_that_never_ran(service: Service) -> None:
     service.job()
     made = service.task("t")
     await service.pass_time(5)
-    doc = service.engine.terminate_task("job", "t")
+    doc = service.engine.tasks.terminate("job", "t")
     assert doc["state"] == "completed"
     assert doc["previousState"] == "active"
     assert doc["nodeInfo"] == {}
@@ -259,7 +259,7 @@ async def test_terminating_a_task_that_never_ran(service: Service) -> None:
     }
     assert doc["eTag"] != made["eTag"]
     with refused("TaskCompleted"):
-        service.engine.terminate_task("job", "t")
+        service.engine.tasks.terminate("job", "t")
     await service.pool()
     assert service.runtime.tasks == []
 
@@ -269,7 +269,7 @@ async def test_terminating_a_task_that_runs(service: Service) -> None:
     service.job()
     service.task("t", "hang", constraints={"maxTaskRetryCount": 5})
     await service.pass_time(1)
-    service.engine.terminate_task("job", "t")
+    service.engine.tasks.terminate("job", "t")
     await service.pass_time()
     info = service.info("t")
     assert (info["exitCode"], info["failureInfo"]["code"]) == (-9, "TaskEnded")
@@ -285,15 +285,15 @@ async def test_reactivation_starts_afresh(service: Service) -> None:
     service.task("good")
     await service.pass_time()
     assert service.info("t")["retryCount"] == 1
-    failed = service.engine.get_task("job", "t")
+    failed = service.engine.tasks.get("job", "t")
     with refused("TaskSucceeded"):
-        service.engine.reactivate_task("job", "good")
-    doc = service.engine.reactivate_task("job", "t")
+        service.engine.tasks.reactivate("job", "good")
+    doc = service.engine.tasks.reactivate("job", "t")
     assert (doc["state"], doc["previousState"]) == ("active", "completed")
     assert doc["executionInfo"] == {"retryCount": 0, "requeueCount": 0}
     assert doc["eTag"] != failed["eTag"]
     with refused("TaskNotCompleted"):
-        service.engine.reactivate_task("job", "t")
+        service.engine.tasks.reactivate("job", "t")
     await service.pass_time()
     assert service.info("t")["retryCount"] == 1
     assert service.counts() == {"active": 0, "running": 0, "succeeded": 1, "failed": 1, "completed": 2}
@@ -302,7 +302,7 @@ async def test_reactivation_starts_afresh(service: Service) -> None:
 async def test_replacing_a_task_sets_its_constraints(service: Service) -> None:
     service.job(constraints={"maxTaskRetryCount": 2})
     made = service.task("t", "exit 1", constraints={"maxTaskRetryCount": 9, "maxWallClockTime": "PT1H"})
-    doc = service.engine.replace_task("job", "t", {"constraints": {"retentionTime": "P1D"}})
+    doc = service.engine.tasks.replace("job", "t", {"constraints": {"retentionTime": "P1D"}})
     assert doc["constraints"] == {
         "maxTaskRetryCount": 2,
         "maxWallClockTime": UNLIMITED,
@@ -312,7 +312,7 @@ async def test_replacing_a_task_sets_its_constraints(service: Service) -> None:
     await service.pool()
     assert service.info("t")["retryCount"] == 2
     with refused("TaskCompleted"):
-        service.engine.replace_task("job", "t", {})
+        service.engine.tasks.replace("job", "t", {})
 
 
 async def test_a_waiting_task_runs_with_its_replaced_constraints(service: Service) -> None:
@@ -321,7 +321,7 @@ async def test_a_waiting_task_runs_with_its_replaced_constraints(service: Servic
     service.task("first", "sleep 5")
     service.task("t", "exit 1")
     await service.pass_time()
-    service.engine.replace_task("job", "t", {"constraints": {"maxTaskRetryCount": 3}})
+    service.engine.tasks.replace("job", "t", {"constraints": {"maxTaskRetryCount": 3}})
     await service.pass_time(10)
     assert service.info("t")["retryCount"] == 3
 
@@ -331,15 +331,15 @@ async def test_deleting_a_task_takes_its_files(service: Service) -> None:
     service.job()
     service.task("t")
     await service.pass_time()
-    folder = service.engine.task_directory("job", "t")
+    folder = service.engine.tasks.directory("job", "t")
     assert folder.is_dir()
-    service.engine.delete_task("job", "t")
+    service.engine.tasks.delete("job", "t")
     assert not folder.exists()
     with refused("TaskNotFound"):
-        service.engine.get_task("job", "t")
+        service.engine.tasks.get("job", "t")
     assert service.counts()["completed"] == 0
     with refused("TaskNotFound"):
-        service.engine.delete_task("job", "t")
+        service.engine.tasks.delete("job", "t")
 
 
 async def test_an_id_may_be_used_again_but_never_twice_at_once(service: Service) -> None:
@@ -347,7 +347,7 @@ async def test_an_id_may_be_used_again_but_never_twice_at_once(service: Service)
     service.job()
     service.task("t", "hang")
     await service.pass_time()
-    service.engine.delete_task("job", "t")
+    service.engine.tasks.delete("job", "t")
     assert service.counts() == {"active": 0, "running": 0, "succeeded": 0, "failed": 0, "completed": 0}
     service.task("t", "sleep 2")
     service.task("other")
@@ -360,14 +360,14 @@ async def test_files_of_a_task_that_did_not_run_cannot_be_had(service: Service) 
     service.job()
     service.task("t")
     with pytest.raises(BatchError) as caught:
-        service.engine.task_directory("job", "t")
+        service.engine.tasks.directory("job", "t")
     assert caught.value.code == "OperationInvalidForCurrentState"
     assert caught.value.values == [
         ("Reason", "The files of the specified task cannot be accessed as the task state is still active")
     ]
-    service.engine.terminate_task("job", "t")
+    service.engine.tasks.terminate("job", "t")
     with pytest.raises(BatchError, match="moved to completed state without running"):
-        service.engine.task_directory("job", "t")
+        service.engine.tasks.directory("job", "t")
 
 
 async def test_files_go_with_their_node(service: Service) -> None:
@@ -375,10 +375,10 @@ async def test_files_go_with_their_node(service: Service) -> None:
     service.job()
     service.task("t")
     await service.pass_time()
-    service.engine.delete_pool("pool")
+    service.engine.pools.delete("pool")
     await service.pass_time()
     with refused("TaskFilesUnavailable"):
-        service.engine.task_directory("job", "t")
+        service.engine.tasks.directory("job", "t")
     assert service.info("t")["result"] == "success"
 
 
@@ -390,31 +390,33 @@ async def test_files_go_with_their_retention(service: Service) -> None:
     service.task("always", constraints={"retentionTime": UNLIMITED})
     service.task("default")
     await service.pass_time()
-    folders = {name: service.engine.task_directory("job", name) for name in ("soon", "later", "default")}
+    folders = {name: service.engine.tasks.directory("job", name) for name in ("soon", "later", "default")}
     await service.pass_time(3700)
     assert not folders["soon"].exists()
     with refused("TaskFilesCleanedup"):
-        service.engine.task_directory("job", "soon")
+        service.engine.tasks.directory("job", "soon")
     assert folders["later"].exists()
     await service.pass_time(3700)
     assert not folders["later"].exists()
     await service.pass_time(7 * 86400)
     assert not folders["default"].exists()
-    assert service.engine.task_directory("job", "always").exists()
+    assert service.engine.tasks.directory("job", "always").exists()
     assert service.state("soon") == "completed"
 
 
 async def test_lists_filter_and_page(service: Service) -> None:
     await service.pool()
     service.job()
-    service.engine.add_tasks("job", [{"id": f"t{n}", "commandLine": f"exit {n % 2}"} for n in (3, 1, 2, 10)])
+    service.engine.tasks.add_collection(
+        "job", [{"id": f"t{n}", "commandLine": f"exit {n % 2}"} for n in (3, 1, 2, 10)]
+    )
     await service.pass_time()
-    docs, after = service.engine.list_tasks("job", limit=2)
+    docs, after = service.engine.tasks.page("job", limit=2)
     assert ([doc["id"] for doc in docs], after) == (["t1", "t10"], "t10")
-    docs, after = service.engine.list_tasks("job", after=after, limit=2)
+    docs, after = service.engine.tasks.page("job", after=after, limit=2)
     assert ([doc["id"] for doc in docs], after) == (["t2", "t3"], None)
-    assert docs[0] == service.engine.get_task("job", "t2")
-    failed, _ = service.engine.list_tasks("job", match=lambda doc: doc["executionInfo"]["exitCode"] == 1)
+    assert docs[0] == service.engine.tasks.get("job", "t2")
+    failed, _ = service.engine.tasks.page("job", match=lambda doc: doc["executionInfo"]["exitCode"] == 1)
     assert [doc["id"] for doc in failed] == ["t1", "t3"]
     for hints, ids in (
         ({"executionInfo/result": "failure"}, ["t1", "t3"]),
@@ -422,14 +424,14 @@ async def test_lists_filter_and_page(service: Service) -> None:
         ({"state": "active"}, []),
         ({"id": "t10"}, ["t10"]),
     ):
-        assert [doc["id"] for doc in service.engine.list_tasks("job", hints=hints)[0]] == ids
+        assert [doc["id"] for doc in service.engine.tasks.page("job", hints=hints)[0]] == ids
 
 
 async def test_subtasks_are_none(service: Service) -> None:
     service.job()
     service.task("t")
-    assert service.engine.list_subtasks("job", "t") == []
+    assert service.engine.tasks.subtasks("job", "t") == []
     with refused("TaskNotFound"):
-        service.engine.list_subtasks("job", "u")
+        service.engine.tasks.subtasks("job", "u")
     with refused("JobNotFound"):
-        service.engine.get_task("nojob", "t")
+        service.engine.tasks.get("nojob", "t")

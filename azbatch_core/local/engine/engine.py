@@ -1,0 +1,93 @@
+"""One Batch account as the routes see it: started, stopped, and asked by resource."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from azbatch_core.local.engine.account import Account
+from azbatch_core.local.engine.job_commands import JobCommands
+from azbatch_core.local.engine.node_commands import NodeCommands
+from azbatch_core.local.engine.pool_commands import PoolCommands
+from azbatch_core.local.engine.recovery import recover
+from azbatch_core.local.engine.task_commands import TaskCommands
+from azbatch_core.local.engine.tick import tick
+from azbatch_core.local.errors import BatchError
+from azbatch_core.local.rules.nodes import COMING, USABLE
+from azbatch_core.local.store.database import Database
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from azbatch_core.local.clock import Clock
+    from azbatch_core.local.runtime.base import Runtime
+    from azbatch_core.local.settings import Settings
+
+__all__ = ["Engine"]
+
+
+class Engine:
+    """One Batch account on this machine: `pools`, `nodes`, `jobs` and `tasks` take the calls of requests.
+
+    Made, started and used in one event loop's thread. The database is `state_dir/batch.sqlite3`. `gave_up` is
+    called when it cannot be written: this engine answers nothing any more and is to be stopped.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        runtime: Runtime,
+        gave_up: Callable[[], object] = lambda: None,
+    ) -> None:
+        settings.state_dir.mkdir(parents=True, exist_ok=True)
+        store = Database(settings.state_dir / "batch.sqlite3")
+        self.account = Account(settings, clock, runtime, store)
+        self.account.tick = lambda: tick(self.account)
+        self.account.gave_up = gave_up
+        self.pools = PoolCommands(self.account)
+        self.nodes = NodeCommands(self.account)
+        self.jobs = JobCommands(self.account)
+        self.tasks = TaskCommands(self.account)
+
+    async def start(self) -> None:
+        """Take up what an earlier process left; on return nothing that it started is alive."""
+        self.account.runtime.kill_orphans()
+        recover(self.account)
+        self.account.store.commit()
+        self.account.wake()
+
+    async def stop(self) -> None:
+        """Stop at once. What runs is killed and goes back to active at the next start."""
+        self.account.halt()
+        await self.account.runtime.close()
+        with suppress(sqlite3.Error):
+            self.account.store.close()
+
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """A request's calls: they do all that they were to do, or raise and have changed nothing.
+
+        Raises:
+            BatchError: ServerBusy: the database cannot be written.
+        """
+        if not self.account.stopping:
+            with self.account.whole():
+                yield
+        if self.account.stopping:
+            raise BatchError("ServerBusy")
+
+    def busy(self) -> bool:
+        """Whether anything runs, or a ready task has a node to hope for."""
+        account = self.account
+        if any(account.on_node.values()) or account.due_jobs:
+            return True
+        for name, jobs in account.pool_jobs.items():
+            pool = account.pool_ids.get(name)
+            if pool is None or not any(account.counts[key].ready for key in jobs):
+                continue
+            hopeful = any(node.state in USABLE | COMING for node in account.pool_nodes[pool.key].values())
+            if hopeful or pool.allocation == "resizing":
+                return True
+        return False
