@@ -216,7 +216,11 @@ async def test_data_of_another_version_is_refused(tmp_path: Path) -> None:
 
 async def test_nobody_else_may_read_the_database(tmp_path: Path) -> None:
     service = await started(tmp_path)
-    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.glob("batch.sqlite3*")}
+    modes = _modes(tmp_path)
     assert set(modes.values()) == {0o600}
     assert "batch.sqlite3-wal" in modes
     await service.engine.stop()
+
+
+def _modes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mode & 0o777 for path in folder.glob("batch.sqlite3*")}
