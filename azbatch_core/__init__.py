@@ -1,7 +1,8 @@
 """azbatch: run work on Azure Batch, or on a local service that speaks the same REST API.
 
 The public names, and nothing else. They are loaded when first used: importing this package imports neither
-azure.* nor pydantic, so that a program which may not need it pays nothing.
+azure.* nor pydantic, so that a program which may not need it pays nothing. None of them is the name of a
+module here: importing that module would put it in the name's place.
 """
 
 from __future__ import annotations
@@ -10,7 +11,14 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from azbatch_core.client import AzureBatch, JobHandle
+    from azbatch_core.client import (
+        AccountEntry,
+        AzureBatch,
+        Credential,
+        JobHandle,
+        list_accounts,
+        load_account,
+    )
     from azbatch_core.errors import (
         AuthenticationError,
         AzBatchError,
@@ -26,17 +34,18 @@ if TYPE_CHECKING:
         Throttled,
         WaitTimeout,
     )
-    from azbatch_core.plan import AccountFacts, Plan, plan
+    from azbatch_core.plan import Plan, PlannedPool, PlannedTask
     from azbatch_core.service.states import (
         AccountCheck,
-        Category,
         CheckItem,
         Explanation,
+        FailureCategory,
         FileInfo,
         JobState,
         JobStatus,
         JobSummary,
         LogChunk,
+        LogStream,
         NodeSummary,
         PoolSummary,
         Submission,
@@ -47,6 +56,7 @@ if TYPE_CHECKING:
     from azbatch_core.specs import (
         AccountSpec,
         AutoPool,
+        Command,
         ContainerSpec,
         EnvironmentVariable,
         ExistingPool,
@@ -57,24 +67,35 @@ if TYPE_CHECKING:
         JobSpec,
         ManagedPool,
         OutputFile,
+        PoolSpec,
         RegistrySpec,
         ResourceFile,
         Resources,
         RetryPolicy,
         Secret,
+        Shell,
         StageRef,
         StartTask,
         StorageSpec,
         TaskSpec,
+        UrlSecret,
         json_schema,
         load_job,
+        parse_job,
         shell,
     )
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "azbatch_core.client": ("AzureBatch", "JobHandle"),
+    "azbatch_core.client": (
+        "AccountEntry",
+        "AzureBatch",
+        "Credential",
+        "JobHandle",
+        "list_accounts",
+        "load_account",
+    ),
     "azbatch_core.errors": (
         "AuthenticationError",
         "AzBatchError",
@@ -90,17 +111,18 @@ _HOMES = {
         "Throttled",
         "WaitTimeout",
     ),
-    "azbatch_core.plan": ("AccountFacts", "Plan", "plan"),
+    "azbatch_core.plan": ("Plan", "PlannedPool", "PlannedTask"),
     "azbatch_core.service.states": (
         "AccountCheck",
-        "Category",
         "CheckItem",
         "Explanation",
+        "FailureCategory",
         "FileInfo",
         "JobState",
         "JobStatus",
         "JobSummary",
         "LogChunk",
+        "LogStream",
         "NodeSummary",
         "PoolSummary",
         "Submission",
@@ -111,6 +133,7 @@ _HOMES = {
     "azbatch_core.specs": (
         "AccountSpec",
         "AutoPool",
+        "Command",
         "ContainerSpec",
         "EnvironmentVariable",
         "ExistingPool",
@@ -121,17 +144,21 @@ _HOMES = {
         "JobSpec",
         "ManagedPool",
         "OutputFile",
+        "PoolSpec",
         "RegistrySpec",
         "ResourceFile",
         "Resources",
         "RetryPolicy",
         "Secret",
+        "Shell",
         "StageRef",
         "StartTask",
         "StorageSpec",
         "TaskSpec",
+        "UrlSecret",
         "json_schema",
         "load_job",
+        "parse_job",
         "shell",
     ),
 }
@@ -139,20 +166,22 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AccountCheck",
-    "AccountFacts",
+    "AccountEntry",
     "AccountSpec",
     "AuthenticationError",
     "AutoPool",
     "AzBatchError",
     "AzureBatch",
-    "Category",
     "CheckItem",
+    "Command",
     "ConfigurationError",
     "Conflict",
     "ContainerSpec",
+    "Credential",
     "EnvironmentVariable",
     "ExistingPool",
     "Explanation",
+    "FailureCategory",
     "FileInfo",
     "IdRange",
     "ImageSpec",
@@ -166,11 +195,15 @@ __all__ = [
     "JobStatus",
     "JobSummary",
     "LogChunk",
+    "LogStream",
     "ManagedPool",
     "NodeSummary",
     "NotFound",
     "OutputFile",
     "Plan",
+    "PlannedPool",
+    "PlannedTask",
+    "PoolSpec",
     "PoolSummary",
     "QuotaExceeded",
     "RegistrySpec",
@@ -179,6 +212,7 @@ __all__ = [
     "RetryPolicy",
     "Secret",
     "ServiceUnavailable",
+    "Shell",
     "SpecError",
     "StageRef",
     "StartTask",
@@ -190,17 +224,20 @@ __all__ = [
     "TaskState",
     "TaskStatus",
     "Throttled",
+    "UrlSecret",
     "WaitTimeout",
     "__version__",
     "json_schema",
+    "list_accounts",
+    "load_account",
     "load_job",
-    "plan",
+    "parse_job",
     "shell",
 ]
 
 
 def __getattr__(name: str) -> object:
-    """Load a public name from the room that it lives in."""
+    """Load a public name from the module that it lives in."""
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'azbatch_core' has no attribute {name!r}")

@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.errors import ConfigurationError
-from azbatch_core.service.accounts.profiles import load_account
+from azbatch_core.service.accounts.profiles import AccountEntry, list_accounts, load_account
 from azbatch_core.service.connect.connection import Connection
+from azbatch_core.service.connect.credentials import Credential
 from azbatch_core.service.handle import JobHandle
 from azbatch_core.service.manage import lifecycle
+from azbatch_core.service.states import split_handle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -22,11 +24,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from azbatch_core.plan import Plan
-    from azbatch_core.service.connect.credentials import Credential
     from azbatch_core.service.states import AccountCheck, JobSummary, NodeSummary, PoolSummary, Submission
     from azbatch_core.specs import AccountSpec, JobSpec, TaskSpec
 
-__all__ = ["AzureBatch", "JobHandle"]
+__all__ = ["AccountEntry", "AzureBatch", "Credential", "JobHandle", "list_accounts", "load_account"]
 
 
 class AzureBatch:
@@ -91,6 +92,7 @@ class AzureBatch:
         Raises:
             SubmissionError: Some tasks were not added; the others are in, and the job is there.
             SpecError: The job has no tasks, or cannot run as asked.
+            ConfigurationError: The plan was made for another account.
             Conflict: A job of that id exists.
             QuotaExceeded: A limit of the account.
         """
@@ -103,35 +105,71 @@ class AzureBatch:
     def job(self, job_id: str) -> JobHandle:
         """A handle on a job, by ``<job id>`` or ``<account>:<job id>``. Asks the service nothing.
 
+        The ids of the jobs of a schedule hold a colon themselves: they need the account in front.
+
         Raises:
             ConfigurationError: The handle names another account.
+            SpecError: There is no id in it.
         """
-        # The ids of a schedule's jobs hold a colon themselves: they need the account in front.
-        account, colon, name = job_id.partition(":")
-        if not colon:
-            return JobHandle(self._connection, job_id)
-        if account != self.account.name:
+        account, name = split_handle(job_id)
+        if account not in {None, self.account.name}:
             raise ConfigurationError(
                 f"the job {job_id!r} is on the account {account!r}, and this is {self.account.name!r}",
                 hint=f"AzureBatch({account!r}), or --account {account}",
             )
         return JobHandle(self._connection, name)
 
-    def jobs(self, *, mine: bool = True) -> Iterator[JobSummary]:
-        """Jobs of the account, in the service's order. Costs a request for each job that is taken.
+    def jobs(self, *, mine: bool = True, limit: int | None = None) -> Iterator[JobSummary]:
+        """Jobs of the account, the newest first. Costs a request for each job that is taken.
 
         Args:
             mine: Only jobs that azbatch submitted for this user; False gives every job of the account.
+            limit: At most so many; None gives all.
         """
         from azbatch_core.service.manage import jobs  # noqa: PLC0415 - only for who lists
 
-        return jobs.summaries(self._connection, mine=mine)
+        return jobs.summaries(self._connection, mine=mine, limit=limit)
 
     def pools(self) -> Iterator[PoolSummary]:
-        """Every pool of the account."""
+        """Every pool of the account, in the service's order."""
         from azbatch_core.service.manage import pools  # noqa: PLC0415 - only for who lists
 
         return pools.summaries(self._connection)
+
+    def pool(self, pool_id: str) -> PoolSummary:
+        """One pool of the account.
+
+        Raises:
+            NotFound: There is no such pool.
+        """
+        from azbatch_core.service.manage import pools  # noqa: PLC0415 - only for who lists
+
+        return pools.find(self._connection, pool_id)
+
+    def resize_pool(
+        self, pool_id: str, *, nodes: int | None = None, spot_nodes: int | None = None, timeout: float = 120.0
+    ) -> None:
+        """Ask for other numbers of nodes; returns once the service has accepted, not when they are there.
+
+        A change of its size that is under way is waited for. Running tasks on nodes that are taken away go
+        back to the queue.
+
+        Args:
+            pool_id: The pool.
+            nodes: Dedicated nodes to have; None leaves their number as it is.
+            spot_nodes: Spot nodes to have; None leaves their number as it is.
+            timeout: Bound of that wait, in seconds.
+
+        Raises:
+            NotFound: There is no such pool.
+            SpecError: A number is negative, or none is given.
+            Conflict: A formula decides on the pool's size, or the pool is being deleted.
+            WaitTimeout: Another change was still under way at the bound.
+            QuotaExceeded: A limit of the account.
+        """
+        from azbatch_core.service.manage import pools  # noqa: PLC0415 - only for who resizes
+
+        pools.resize(self._connection, pool_id, nodes=nodes, spot_nodes=spot_nodes, timeout=timeout)
 
     def delete_pool(self, pool_id: str, *, wait: bool = False, timeout: float = 900.0) -> None:
         """Delete a pool. Running tasks go back to the queue. A pool that is not there is fine."""

@@ -15,7 +15,8 @@
     └── WaitTimeout              the caller's own deadline passed (also a TimeoutError)
 
 An error is one line that a person can act on: what was given, the rule, the next step. It also carries what
-the service said, as data. No error holds a secret.
+the service said, as data. No error holds a secret. Every error can be copied and pickled, as a pool of
+processes does.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from azbatch_core.service.states import JobStatus, Submission
 
 
 class AzBatchError(Exception):
@@ -36,10 +39,7 @@ class AzBatchError(Exception):
         request_id: The service's id of the failed request, for a support case.
         hint: The next step, or None.
         retryable: Whether the same call can succeed later without a change.
-        exit_code: What the command line exits with.
     """
-
-    exit_code = 1
 
     def __init__(
         self,
@@ -58,6 +58,10 @@ class AzBatchError(Exception):
         self.request_id = request_id
         self.hint = hint
         self.retryable = retryable
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Python's own way calls the class with `args` alone, and some arguments here are keywords only.
+        return _restore, (type(self), dict(self.__dict__))
 
     def __str__(self) -> str:
         """The whole story on one line: message, code, details, hint."""
@@ -79,8 +83,6 @@ class SpecError(AzBatchError, ValueError):
         line: The line in the file that the spec was read from, counted from 1; None when it came from Python.
     """
 
-    exit_code = 2
-
     def __init__(
         self, message: str, *, field: str | None = None, line: int | None = None, hint: str | None = None
     ) -> None:
@@ -91,8 +93,6 @@ class SpecError(AzBatchError, ValueError):
 
 class ConfigurationError(AzBatchError):
     """An account, a profile, an endpoint, a credential's shape or a missing extra."""
-
-    exit_code = 2
 
 
 class AuthenticationError(AzBatchError):
@@ -130,7 +130,7 @@ class SubmissionError(AzBatchError):
         submission: The `azbatch_core.Submission` with the result of every task.
     """
 
-    def __init__(self, message: str, *, submission: object, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, submission: Submission, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.submission = submission
 
@@ -142,10 +142,18 @@ class JobFailed(AzBatchError):
         status: The `azbatch_core.JobStatus` at the end.
     """
 
-    def __init__(self, message: str, *, status: object, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, status: JobStatus, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.status = status
 
 
 class WaitTimeout(AzBatchError, TimeoutError):
     """The caller's deadline passed; the job goes on."""
+
+
+def _restore(kind: type[AzBatchError], attributes: dict[str, object]) -> AzBatchError:
+    """An error as it was pickled or copied."""
+    error = kind.__new__(kind)
+    AzBatchError.__init__(error, str(attributes["message"]))
+    error.__dict__.update(attributes)
+    return error

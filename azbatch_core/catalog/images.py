@@ -24,9 +24,7 @@ class Image:
         os: ``linux`` or ``windows``.
         docker: Whether it can host containers.
         nvidia: Whether it carries NVIDIA's driver.
-        rdma: Whether it carries an InfiniBand driver.
         end_of_support: The day from which Batch makes no pool of it any more; None where none is announced.
-        evidence: ``listed`` by the service itself, or ``reported`` by people who use it.
     """
 
     publisher: str
@@ -38,9 +36,7 @@ class Image:
     os: Literal["linux", "windows"]
     docker: bool
     nvidia: bool
-    rdma: bool
     end_of_support: date | None
-    evidence: Literal["listed", "reported"]
 
     @property
     def name(self) -> str:
@@ -67,9 +63,7 @@ def _image(row: dict[str, Any]) -> Image:
         os=row["os"],
         docker=bool(row["docker"]),
         nvidia=bool(row["nvidia"]),
-        rdma=bool(row["rdma"]),
         end_of_support=date.fromisoformat(end) if end else None,
-        evidence=row["evidence"],
     )
 
 
@@ -78,12 +72,6 @@ def images() -> tuple[Image, ...]:
     """All images, the preferred ones first."""
     table = _table()
     return tuple(_image(dict(zip(table["columns"], row, strict=True))) for row in table["images"])
-
-
-def images_source() -> tuple[str, date]:
-    """Where the table comes from, and its date."""
-    table = _table()
-    return str(table["source"]), date.fromisoformat(table["as_of"])
 
 
 def find_image(publisher: str, offer: str, sku: str) -> Image | None:

@@ -1,6 +1,6 @@
 """The table of VM sizes: what each one holds, whether it has a future, what it costs.
 
-The figures carry a source and a date (`catalog_source`); they are good for choosing, not for an invoice.
+The figures carry their source and date in the file; they are good for choosing, not for an invoice.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import json
 from dataclasses import dataclass
-from datetime import date
 from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal
@@ -37,7 +36,6 @@ class VmSize:
         generations: The hypervisor generations it boots, such as (1, 2); empty where unknown.
         architecture: ``x64`` or ``arm64``.
         verified: Whether Batch was seen to allocate it.
-        rdma: Whether it has an InfiniBand network.
         retirement: None, an ISO date, or ``announced``.
         prices: US dollars an hour by region; regions without a price are missing.
     """
@@ -52,7 +50,6 @@ class VmSize:
     generations: tuple[int, ...]
     architecture: Literal["x64", "arm64"]
     verified: bool
-    rdma: bool
     retirement: str | None
     prices: Mapping[str, float]
 
@@ -105,7 +102,6 @@ def _size(row: dict[str, Any], regions: list[str]) -> VmSize:
         generations=tuple(int(digit) for digit in row["generations"]),
         architecture="arm64" if "a" in row["flags"] else "x64",
         verified="v" in row["flags"],
-        rdma="r" in row["flags"],
         retirement=row["retirement"],
         prices={region: price for region, price in prices if price is not None},
     )
@@ -141,9 +137,3 @@ def nearest_vm_sizes(name: str) -> list[str]:
 def gpu_models() -> list[str]:
     """Every GPU model in the table."""
     return sorted({size.gpu_model for size in vm_sizes() if size.gpu_model})
-
-
-def catalog_source() -> tuple[str, date]:
-    """Where the table comes from, and its date."""
-    table = _table()
-    return str(table["source"]), date.fromisoformat(table["as_of"])

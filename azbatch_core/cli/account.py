@@ -36,7 +36,7 @@ def account() -> None:
 @click.argument("name", metavar="[NAME]", required=False)
 def show(*, name: str | None, as_json: bool) -> None:
     """Show an account, secrets masked. Without NAME: the one that commands use now."""
-    from azbatch_core.service.accounts.profiles import load_account  # noqa: PLC0415 - not needed for help
+    from azbatch_core.client import load_account  # noqa: PLC0415 - not needed for help
 
     show_warnings()
     document = _document(load_account(name or settings().chosen_account()))
@@ -96,13 +96,13 @@ _COLUMNS = (
 @json_option
 def list_accounts(*, as_json: bool) -> None:
     """List the accounts that can be named, and mark the one that commands use now. Asks no service."""
-    from azbatch_core.service.accounts import profiles as accounts  # noqa: PLC0415 - not needed for help
+    from azbatch_core import client  # noqa: PLC0415 - not needed for help
 
     show_warnings()
     chosen = settings().chosen_account()
     found = [
         {**jsonable(entry), "in_use": entry.name == chosen if chosen else entry.is_default}
-        for entry in accounts.list_accounts()
+        for entry in client.list_accounts()
     ]
     if as_json:
         print_json(found)

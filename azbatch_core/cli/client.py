@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from azbatch_core.cli import exits
 from azbatch_core.cli.lazy import settings
 from azbatch_core.cli.progress import warn
+from azbatch_core.service.states import split_handle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,19 +48,19 @@ def open_job(reference: str) -> Iterator[JobHandle]:
     """A handle on the job that `reference` names: ``<job id>`` or ``<account>:<job id>``."""
     account, job_id = split_reference(reference)
     with open_batch(account) as batch:
-        yield batch.job(job_id)
+        # With its account: the id of a schedule's job holds a colon itself.
+        yield batch.job(f"{batch.account.name}:{job_id}")
 
 
 def split_reference(reference: str) -> tuple[str | None, str]:
     """The account (None when not named) and the job id of what a person typed for a job.
 
     Raises:
-        click.UsageError: It has no job id, or its account contradicts `--account`.
+        SpecError: It has no job id.
+        click.UsageError: Its account contradicts `--account`.
     """
-    account, colon, job_id = reference.rpartition(":")
-    if not job_id or (colon and not account):
-        exits.usage(f"{reference!r} is not a job: expected JOB or ACCOUNT:JOB.")
+    account, job_id = split_handle(reference)
     asked = settings().account
     if account and asked and asked != account:
         exits.usage(f"{reference!r} is a job of account {account!r}, but --account says {asked!r}.")
-    return account or None, job_id
+    return account, job_id

@@ -38,7 +38,6 @@ class LogWriter:
         self._progress = progress
         self._prefix = prefix
         self._pieces: dict[tuple[str, str], str] = {}
-        self.wrote = False
 
     def write(self, chunk: LogChunk) -> None:
         """Write a chunk; with `prefix`, keep the rest of an unfinished line until its end comes."""
@@ -74,7 +73,6 @@ class LogWriter:
         if not self._prefix:
             # A piece may end within a line, and redrawing would write over it.
             self._progress.show(lambda _width: "")
-        self.wrote = True
 
 
 class _LogPump(threading.Thread):

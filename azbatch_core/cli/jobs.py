@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import click
@@ -55,22 +56,18 @@ _COLUMNS = (
 def jobs(*, everyone: bool, states: tuple[str, ...], limit: int | None, as_json: bool) -> None:
     """List the jobs that you submitted, the newest first."""
     with open_batch() as batch:
-        found = [job for job in batch.jobs(mine=not everyone) if not states or job.state.value in states]
-    # The service lists by id; a person looks for what was submitted last.
-    listed = sorted(found, key=_newest_first)[:limit]
+        # A state is only known once a job's tasks have been counted, which costs a request for each job.
+        newest = batch.jobs(mine=not everyone, limit=None if states else limit)
+        listed = list(islice((job for job in newest if not states or job.state.value in states), limit))
     if as_json:
         print_json([{**jsonable(job), "total": job.total} for job in listed])
         return
     print_table(_COLUMNS, map(_row, listed), empty="No jobs. `azbatch run -- echo hello` makes one.")
 
 
-def _newest_first(job: JobSummary) -> float:
-    return -job.created.timestamp() if job.created else 0.0
-
-
 def _row(job: JobSummary) -> tuple[str, ...]:
     return (
-        job.job_id,
+        job.id,
         job.state.value,
         f"{job.succeeded + job.failed}/{job.total}",
         str(job.failed) if job.failed else "-",

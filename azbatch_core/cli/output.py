@@ -86,17 +86,15 @@ def ago(moment: datetime | None, now: datetime | None = None) -> str:
 
 
 def span(duration: timedelta | None) -> str:
-    """A length of time: `0.4s`, `12s`, `3m05s`, `2h10m`; `-` for none."""
+    """A measured length of time, rounded for reading: `0.4s`, `12s`, `3m5s`, `2h10m`; `-` for none."""
     if duration is None:
         return "-"
+    from azbatch_core.specs import format_duration  # noqa: PLC0415 - not needed for help
+
     seconds = max(0.0, duration.total_seconds())
-    if seconds < _TEN_SECONDS:
-        return f"{seconds:.1f}s"
-    if seconds < _MINUTE:
-        return f"{int(seconds)}s"
-    if seconds < _HOUR:
-        return f"{int(seconds // _MINUTE)}m{int(seconds % _MINUTE):02d}s"
-    return f"{int(seconds // _HOUR)}h{int(seconds % _HOUR // _MINUTE):02d}m"
+    step = 1 if seconds < _HOUR else _MINUTE
+    shown = round(seconds, 1) if seconds < _TEN_SECONDS else seconds // step * step
+    return format_duration(timedelta(seconds=shown))
 
 
 def clock(moment: datetime | None) -> str:

@@ -8,6 +8,7 @@ import click
 
 from azbatch_core.cli import exits
 from azbatch_core.cli.client import open_batch
+from azbatch_core.cli.each import each
 from azbatch_core.cli.lazy import Entry, LazyGroup, account_option, command, debug_option, json_option
 from azbatch_core.cli.nodes import print_nodes
 from azbatch_core.cli.output import (
@@ -21,7 +22,6 @@ from azbatch_core.cli.output import (
     print_table,
 )
 from azbatch_core.cli.progress import info, warn
-from azbatch_core.errors import AzBatchError, NotFound
 
 if TYPE_CHECKING:
     from azbatch_core.service.states import PoolSummary
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "list": Entry("azbatch_core.cli.pools:list_pools", "List the pools of the account (the default)."),
     "show": Entry("azbatch_core.cli.pools:show", "Show a pool and its nodes."),
+    "resize": Entry("azbatch_core.cli.pools:resize", "Change how many nodes a pool has."),
     "delete": Entry("azbatch_core.cli.pools:delete", "Delete pools; their nodes stop costing."),
 }
 
@@ -48,7 +49,7 @@ _COLUMNS = (
 @json_option
 @click.pass_context
 def pools(ctx: click.Context, *, as_json: bool) -> None:
-    """List, show or delete pools. Without a command: list them."""
+    """List, show, resize or delete pools. Without a command: list them."""
     if ctx.invoked_subcommand is None:
         _list(as_json=as_json)
 
@@ -76,9 +77,9 @@ def _row(pool: PoolSummary) -> tuple[str, ...]:
     return (
         pool.id,
         _state(pool),
-        f"{pool.dedicated}/{pool.target_dedicated}",
-        f"{pool.spot}/{pool.target_spot}",
-        str(pool.slots),
+        f"{pool.dedicated_nodes}/{pool.target_dedicated_nodes}",
+        f"{pool.spot_nodes}/{pool.target_spot_nodes}",
+        str(pool.task_slots_per_node),
         pool.vm_size.lower().removeprefix("standard_"),
         ago(pool.created),
         "; ".join(pool.errors),
@@ -98,9 +99,7 @@ def _state(pool: PoolSummary) -> str:
 def show(*, pool: str, as_json: bool) -> None:
     """Show a pool and its nodes."""
     with open_batch() as batch:
-        found = next((item for item in batch.pools() if item.id.lower() == pool.lower()), None)
-        if found is None:
-            raise NotFound(f"there is no pool {pool}", hint="`azbatch pools` lists them")
+        found = batch.pool(pool)
         members = list(batch.nodes(found.id))
     if as_json:
         print_json({**jsonable(found), "nodes": [jsonable(node) for node in members]})
@@ -110,12 +109,14 @@ def show(*, pool: str, as_json: bool) -> None:
             ("Pool", found.id),
             ("State", f"{paint_state(found.state)}, {found.allocation_state}"),
             ("VM size", found.vm_size),
-            ("Nodes", f"{found.dedicated} of {found.target_dedicated} wanted"),
+            ("Nodes", f"{found.dedicated_nodes} of {found.target_dedicated_nodes} wanted"),
             (
                 "Spot",
-                f"{found.spot} of {found.target_spot} wanted" if found.spot or found.target_spot else None,
+                f"{found.spot_nodes} of {found.target_spot_nodes} wanted"
+                if found.spot_nodes or found.target_spot_nodes
+                else None,
             ),
-            ("Slots", f"{found.slots} a node"),
+            ("Slots", f"{found.task_slots_per_node} a node"),
             ("Scaling", "by formula" if found.autoscale else "fixed"),
             ("Made by", "azbatch" if found.managed else "someone else"),
             ("Created", clock(found.created)),
@@ -127,22 +128,44 @@ def show(*, pool: str, as_json: bool) -> None:
     print_nodes(members)
 
 
+@command("resize")
+@click.option("--nodes", type=click.IntRange(min=0), metavar="N", help="Dedicated nodes to have.")
+@click.option("--spot", type=click.IntRange(min=0), metavar="N", help="Spot nodes to have.")
+@json_option
+@click.argument("pool", metavar="POOL")
+def resize(*, pool: str, nodes: int | None, spot: int | None, as_json: bool) -> None:
+    """Change how many nodes a pool has. A kind of node that is not named keeps its number.
+
+    It returns once the service has accepted; `azbatch pools show POOL` tells how far it is. Tasks on nodes
+    that are taken away go back to the queue. A change that is under way is waited for, up to two minutes.
+    """
+    if nodes is None and spot is None:
+        exits.usage("How many nodes? Give --nodes N, --spot N or both.")
+    with open_batch() as batch:
+        batch.resize_pool(pool, nodes=nodes, spot_nodes=spot)
+        found = batch.pool(pool) if as_json else None
+    if found is not None:
+        print_json(jsonable(found))
+        return
+    wanted = [
+        f"{count} {kind}" for count, kind in ((nodes, "dedicated"), (spot, "spot")) if count is not None
+    ]
+    info(f"resizing pool {pool} to {' and '.join(wanted)} nodes; `azbatch pools show {pool}` tells more")
+
+
 @command("delete")
 @click.option("--wait", "waiting", is_flag=True, help="Return when they are gone, not when that has begun.")
+@json_option
 @click.argument("pool_ids", metavar="POOL...", nargs=-1, required=True)
-def delete(*, pool_ids: tuple[str, ...], waiting: bool) -> None:
+def delete(*, pool_ids: tuple[str, ...], waiting: bool, as_json: bool) -> None:
     """Delete pools. Their running tasks go back to the queue; their nodes stop costing.
 
     A pool that is not there is fine.
     """
-    code = exits.OK
     with open_batch() as batch:
-        for pool_id in pool_ids:
-            try:
-                batch.delete_pool(pool_id, wait=waiting)
-            except AzBatchError as error:  # noqa: PERF203 - each pool may fail by itself
-                exits.complain(f"{pool_id}: {error}")
-                code = exits.exit_code_of(error)
-            else:
-                info(f"{'deleted' if waiting else 'deleting'} pool {pool_id}")
-    exits.finish(code)
+
+        def remove(pool_id: str) -> str:
+            batch.delete_pool(pool_id, wait=waiting)
+            return f"{'deleted' if waiting else 'deleting'} pool {pool_id}"
+
+        each(pool_ids, remove, as_json=as_json)

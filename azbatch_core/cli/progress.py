@@ -175,11 +175,11 @@ def job_line(status: JobStatus) -> Callable[[int], str]:
     def render(width: int) -> str:
         plain = width >= _PLAIN
         if status.total <= 1:
-            return _fit(status.job_id, f"  {_single(status)}", width)
+            return _fit(status.id, f"  {_single(status)}", width)
         figures = _figures(status, colour=not plain)
         room_for_bar = not plain and width >= len(click.unstyle(figures)) + _BAR_WIDTH + _LEAST_NAME
         bar = f"{_bar(_ended(status), status.total)}  " if room_for_bar else ""
-        return _fit(status.job_id, f"  {bar}{figures}", width)
+        return _fit(status.id, f"  {bar}{figures}", width)
 
     return render
 

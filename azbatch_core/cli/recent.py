@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from azbatch_core.errors import SpecError
+
 if TYPE_CHECKING:
     from click import Context, Parameter
 
@@ -52,12 +54,19 @@ def _replace(handles: list[str]) -> None:
         draft.replace(path)
 
 
+def _id_of(handle: str) -> str:
+    from azbatch_core.service.states import split_handle  # noqa: PLC0415 - completion only
+
+    try:
+        return split_handle(handle)[1]
+    except SpecError:  # not a line of ours
+        return handle
+
+
 def complete_job(_ctx: Context, _param: Parameter, incomplete: str) -> list[str]:
     """What a JOB argument may become: a handle, or the bare id."""
     handles = remembered()
     found = [handle for handle in handles if handle.startswith(incomplete)]
     if incomplete and ":" not in incomplete:
-        found += [
-            job_id for job_id in (h.rpartition(":")[2] for h in handles) if job_id.startswith(incomplete)
-        ]
+        found += [job_id for handle in handles if (job_id := _id_of(handle)).startswith(incomplete)]
     return found

@@ -70,10 +70,10 @@ def run(
         if detach:
             return
         status = follow(submission.job, tasks=1, logs=not as_json, quiet=quiet)
-        if as_json:
-            print_json(job_document(status))
         task = status.failures[0] if status.failures else None
         code = exits.task_exit_code(task, succeeded=status.exit_code == 0)
+        if as_json:
+            print_json({**job_document(status), "exit_code": code})
         if code:
             _say_failure(submission.job, status, quiet=quiet)
     exits.finish(code)
@@ -81,10 +81,10 @@ def run(
 
 def _say_failure(job: JobHandle, status: JobStatus, *, quiet: bool) -> None:
     """Why it failed: a line where the command itself says more in its output, else all that is known."""
-    from azbatch_core.service.states import Category  # noqa: PLC0415 - not needed for help
+    from azbatch_core.service.states import FailureCategory  # noqa: PLC0415 - not needed for help
 
     task = status.failures[0] if status.failures else None
-    if task is not None and task.category is Category.USER and task.exit_code is not None:
+    if task is not None and task.category is FailureCategory.USER and task.exit_code is not None:
         if not quiet:
             info(f"{status.handle} {paint_state(status.state.value, err=True)}: {task.message}")
         return

@@ -62,10 +62,10 @@ def submit_plan(
                 recreate=recreate,
                 on_progress=lambda done: progress.show(count_line("adding tasks", done, total)),
             )
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         click.echo(err=True)
-        info(f"interrupted while submitting {handle}; part of it may be there.")
-        info(f"`azbatch show {handle}` tells, `azbatch cancel {handle}` ends it.")
+        # It says what is there. Without a word, nothing had begun.
+        info(str(error) or "interrupted: nothing was submitted")
         raise click.exceptions.Exit(exits.INTERRUPTED) from None
     except SubmissionError as error:
         _name_failed_tasks(error)
@@ -104,7 +104,7 @@ def submission_document(plan: Plan, submission: Submission) -> dict[str, Any]:
 
 def _name_failed_tasks(error: SubmissionError) -> None:
     """One line on stderr for each of the first tasks that are not in the job."""
-    failed = getattr(error.submission, "failed", ())
+    failed = error.submission.failed
     for result in failed[:_MOST_NAMED]:
         reason = exits.redact(result.error or result.code or "no reason given")
         info(f"task {result.id} was not added: {reason}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -27,7 +26,11 @@ if TYPE_CHECKING:
 @command("submit")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent, and why; send nothing.")
 @click.option(
-    "-f", "--follow", "following", is_flag=True, help="Show the output, wait, and exit as the job did."
+    "-f",
+    "--follow",
+    "following",
+    is_flag=True,
+    help="Show the output, wait, and exit with 0 if the job succeeded, else with 1.",
 )
 @click.option("--logs/--no-logs", default=None, help="With --follow: show output [default: up to 200 tasks].")
 @click.option(
@@ -77,13 +80,12 @@ def read_job(file: str) -> JobSpec:
     Raises:
         SpecError: It cannot be read, or describes no valid job; names the file and the line.
     """
-    from azbatch_core.specs import load_job  # noqa: PLC0415 - not needed for help
+    from azbatch_core.specs import load_job, parse_job  # noqa: PLC0415 - not needed for help
 
     if file != "-":
-        return load_job(Path(file))
+        return load_job(file)
     try:
-        # The line end tells the loader that this is the text itself and not a path.
-        return load_job(sys.stdin.read() + "\n")
+        return parse_job(sys.stdin.read(), name="stdin")
     except UnicodeDecodeError as error:
         raise SpecError(f"stdin is not UTF-8 text: {error.reason}") from error
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from azbatch_core.cli import exits
@@ -11,17 +13,18 @@ from azbatch_core.cli.lazy import command, json_option
 from azbatch_core.cli.output import job_document, print_json
 from azbatch_core.cli.recent import complete_job
 from azbatch_core.cli.tables import print_end
+from azbatch_core.errors import SpecError
 
 
 @command("wait")
 @click.option(
-    "--timeout", metavar="TIME", help="Give up after this time, such as 90s, 15m or 2h, and exit with 124."
+    "--timeout", metavar="TIME", help="Give up after this time, such as 90s, 15m or 1h30m, and exit with 124."
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @json_option
 @click.argument("job", metavar="JOB", shell_complete=complete_job)
 def wait(*, job: str, timeout: str | None, quiet: bool, as_json: bool) -> None:
-    """Wait until a job is over, show how each task went, and exit as the job did.
+    """Wait until a job is over, show how each task went, and exit with 0 if it succeeded, else with 1.
 
     It also returns when no task can run any more, and says why. Ctrl-C stops the waiting, not the job.
     """
@@ -35,16 +38,12 @@ def wait(*, job: str, timeout: str | None, quiet: bool, as_json: bool) -> None:
     exits.finish(status.exit_code)
 
 
-_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
-
-
 def _seconds(text: str) -> float:
-    """A time such as ``90``, ``90s``, ``15m``, ``2h`` or ``7d`` in seconds."""
-    figure, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "s")
+    """A time in seconds, in the forms of every other duration; a bare figure is seconds."""
+    from azbatch_core.specs import parse_duration  # noqa: PLC0415 - not needed for help
+
+    figure = re.fullmatch(r"\d+(?:\.\d+)?", text)
     try:
-        seconds = float(figure) * _UNITS[unit]
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        exits.usage(f"--timeout {text!r} is not a time: expected seconds, or a figure with s, m, h or d.")
-    return seconds
+        return parse_duration(float(text) if figure else text).total_seconds()
+    except SpecError as error:
+        raise SpecError(f"--timeout: {error.message}", field="timeout", hint=error.hint) from None

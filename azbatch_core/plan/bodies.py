@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.specs import command_line
+from azbatch_core.specs import command_line, iso_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,19 +24,6 @@ if TYPE_CHECKING:
     from azbatch_core.specs.command import OperatingSystem
 
 Body = dict[str, Any]
-
-
-def iso_duration(value: timedelta) -> str:
-    """ISO 8601 as the service itself writes it: ``PT15M``, ``P7D``, ``P1DT1H0.5S``."""
-    seconds, microseconds = value.seconds, value.microseconds
-    hours, rest = divmod(seconds, 3600)
-    minutes, seconds = divmod(rest, 60)
-    fraction = f".{microseconds:06d}".rstrip("0") if microseconds else ""
-    time = f"{hours}H" if hours else ""
-    time += f"{minutes}M" if minutes else ""
-    time += f"{seconds}{fraction}S" if seconds or fraction else ""
-    text = "P" + (f"{value.days}D" if value.days else "") + (f"T{time}" if time else "")
-    return "PT0S" if text == "P" else text
 
 
 def environment(variables: Iterable[EnvironmentVariable]) -> list[Body]:

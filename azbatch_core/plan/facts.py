@@ -1,4 +1,4 @@
-"""What a plan must know about the account: read once by the service room, then plain values."""
+"""What a plan must know about the account: read once by the service half, then plain values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ class PoolFacts:
         dedicated_nodes: Nodes there now.
         spot_nodes: Spot nodes there now.
         target_nodes: Nodes of both kinds that the pool is to have; None where a formula decides.
-        inter_node: Whether its nodes may talk to each other.
     """
 
     id: str
@@ -36,7 +35,6 @@ class PoolFacts:
     dedicated_nodes: int = 0
     spot_nodes: int = 0
     target_nodes: int | None = None
-    inter_node: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,6 @@ class AccountFacts:
         key_auth: Whether the account is used with its shared key (not Entra ID).
         region: Such as ``westeurope``; None takes it from the endpoint where that tells it.
         storage_endpoint: The blob endpoint of the account's own storage; None without one.
-        arm: Whether the management plane can be used.
     """
 
     account: str
@@ -67,7 +64,6 @@ class AccountFacts:
     key_auth: bool = False
     region: str | None = None
     storage_endpoint: str | None = None
-    arm: bool = False
 
     @property
     def known_region(self) -> str | None:

@@ -6,8 +6,9 @@ from functools import lru_cache
 from importlib import metadata as distributions
 from typing import TYPE_CHECKING
 
-from azbatch_core.plan.bodies import Body, constraints, environment, iso_duration, metadata, program
-from azbatch_core.specs import slug
+from azbatch_core.catalog import metadata_names
+from azbatch_core.plan.bodies import Body, constraints, environment, metadata, program
+from azbatch_core.specs import iso_duration, slug
 
 if TYPE_CHECKING:
     from azbatch_core.plan.facts import AccountFacts
@@ -53,10 +54,10 @@ def job_body(
         "poolInfo": {"autoPoolSpecification": pool.body} if pool.kind == "auto" else {"poolId": pool.id},
         "metadata": metadata(
             [
-                ("azbatch:stamp", stamp),
-                ("azbatch:user", facts.user),
-                ("azbatch:version", _version()),
-                ("azbatch:name", job.name),
+                (metadata_names.STAMP, stamp),
+                (metadata_names.USER, facts.user),
+                (metadata_names.VERSION, _version()),
+                (metadata_names.NAME, job.name),
                 *job.metadata.items(),
             ]
         ),

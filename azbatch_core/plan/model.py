@@ -70,6 +70,7 @@ class Plan:
 
     Attributes:
         account: The account's name.
+        endpoint: Its URL.
         job_id: The id that the job will have.
         job: What was asked for.
         pool: Where it runs.
@@ -83,6 +84,7 @@ class Plan:
     """
 
     account: str
+    endpoint: str
     job_id: str
     job: JobSpec = field(repr=False)
     pool: PlannedPool

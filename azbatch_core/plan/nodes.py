@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.catalog.choose import Choice, Needs, biggest, caveat, choose
 from azbatch_core.catalog.images import Image, default_image, default_images, find_image
 from azbatch_core.catalog.vm_sizes import VmSize, find_vm_size, nearest_vm_sizes
 from azbatch_core.errors import SpecError
+from azbatch_core.plan.vm_choice import Choice, Needs, biggest, caveat, choose
 
 if TYPE_CHECKING:
     from azbatch_core.plan.facts import AccountFacts

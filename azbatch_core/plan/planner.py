@@ -59,6 +59,7 @@ def plan(job: JobSpec, facts: AccountFacts, *, streaming: bool = False) -> Plan:
     body = job_body(job, job_id, stamp, pool, facts, dependencies=dependencies, os=context.os)
     return Plan(
         account=facts.account,
+        endpoint=facts.endpoint,
         job_id=job_id,
         job=job,
         pool=pool,

@@ -7,14 +7,15 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.catalog.choose import caveat
+from azbatch_core.catalog import metadata_names
 from azbatch_core.catalog.vm_sizes import VmSize, find_vm_size
 from azbatch_core.errors import ConfigurationError, Conflict
-from azbatch_core.plan.bodies import Body, iso_duration, metadata, program, registry
+from azbatch_core.plan.bodies import Body, metadata, program, registry
 from azbatch_core.plan.model import PlannedPool
 from azbatch_core.plan.nodes import Nodes, plan_nodes
 from azbatch_core.plan.secrets import StorageRef
-from azbatch_core.specs import AutoPool, ExistingPool, ManagedPool
+from azbatch_core.plan.vm_choice import caveat
+from azbatch_core.specs import AutoPool, ExistingPool, ManagedPool, iso_duration
 from azbatch_core.specs.names import slug
 from azbatch_core.specs.secrets import Secret
 from azbatch_core.specs.urls import UrlSecret
@@ -231,7 +232,7 @@ def _managed(pool: ManagedPool, nodes: Nodes, fixed: Body, facts: AccountFacts) 
     key = pool_key(fixed)
     short = nodes.vm.short_name if nodes.vm else nodes.vm_name.lower()
     pool_id = f"azb-{slug(pool.name or short, suffix_room=len('azb-') + 1 + _KEY_DIGITS)}-{key}"
-    own = [("azbatch:fingerprint", key), ("azbatch:user", facts.user)]
+    own = [(metadata_names.FINGERPRINT, key), (metadata_names.USER, facts.user)]
     body = {"id": pool_id, **fixed, **_scale(pool), "metadata": metadata([*own, *pool.metadata.items()])}
     return PlannedPool(
         kind="managed",

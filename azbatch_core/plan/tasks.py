@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from azbatch_core.catalog.choose import slots_needed
 from azbatch_core.errors import ConfigurationError, SpecError
 from azbatch_core.plan.bodies import Body, constraints, program
 from azbatch_core.plan.globs import has_wildcard
@@ -14,6 +13,7 @@ from azbatch_core.plan.nodes import needs_of
 from azbatch_core.plan.outputs import fixed_blobs, output_files
 from azbatch_core.plan.secrets import body_size
 from azbatch_core.plan.urls import check_urls
+from azbatch_core.plan.vm_choice import slots_needed
 from azbatch_core.specs import command_warnings
 from azbatch_core.specs.command import check_any_command
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from azbatch_core.errors import JobFailed
@@ -11,8 +12,8 @@ from azbatch_core.service.states import JobState
 from azbatch_core.service.watch.watcher import wait, watch
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Collection, Iterator
-    from pathlib import Path
 
     from azbatch_core.service.connect.connection import Connection
     from azbatch_core.service.states import (
@@ -29,19 +30,41 @@ if TYPE_CHECKING:
 class JobHandle:
     """One job on one account. Making a handle asks the service nothing.
 
+    A handle can be pickled: a connection and its secrets do not travel, so the copy opens the account of that
+    name where it is first used.
+
     Attributes:
         id: The job's id.
         handle: ``<account>:<job id>``.
     """
 
     def __init__(self, connection: Connection, job_id: str) -> None:
-        self._connection = connection
+        self._opened: Connection | None = connection
+        self._account = connection.account.name
         self.id = job_id
+
+    @property
+    def _connection(self) -> Connection:
+        if self._opened is None:
+            from azbatch_core.service.accounts.profiles import load_account  # noqa: PLC0415 - after a pickle only
+            from azbatch_core.service.connect.connection import Connection  # noqa: PLC0415 - same
+
+            self._opened = Connection(load_account(self._account))
+        return self._opened
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "_opened": None}
+
+    def __copy__(self) -> JobHandle:
+        return self
+
+    def __deepcopy__(self, memo: object) -> JobHandle:
+        return self
 
     @property
     def handle(self) -> str:
         """``<account>:<job id>``: what `AzureBatch.job` and the command line take."""
-        return f"{self._connection.account.name}:{self.id}"
+        return f"{self._account}:{self.id}"
 
     def __repr__(self) -> str:
         return f"JobHandle({self.handle!r})"
@@ -84,13 +107,26 @@ class JobHandle:
             self._connection, self.id, self.handle, timeout=timeout, on_update=on_update, task_ids=task_ids
         )
 
-    def result(self, timeout: float | None = None) -> JobStatus:
-        """Like `wait`, but raise when the job did not succeed.
+    def result(
+        self,
+        timeout: float | None = None,
+        on_update: Callable[[JobStatus], None] | None = None,
+        *,
+        task_ids: Collection[str] | None = None,
+    ) -> JobStatus:
+        """Like `wait`, but raise when the job (or the given tasks) did not succeed.
+
+        Args:
+            timeout: As for `wait`.
+            on_update: As for `wait`.
+            task_ids: As for `wait`.
 
         Raises:
-            JobFailed: The job ended without success; carries the status.
+            JobFailed: It ended without success; carries the status.
+            WaitTimeout: As for `wait`.
+            NotFound: As for `wait`.
         """
-        status = self.wait(timeout)
+        status = self.wait(timeout, on_update, task_ids=task_ids)
         if status.state is not JobState.SUCCEEDED:
             ended = _ENDED.get(status.state, "did not succeed")
             raise JobFailed(
@@ -156,7 +192,7 @@ class JobHandle:
         """
         return files.of_task(self._connection, self.id, task_id)
 
-    def download(self, task_id: str, path: str, dest: Path) -> Path:
+    def download(self, task_id: str, path: str, dest: str | os.PathLike[str]) -> Path:
         """Copy one file of a task to `dest` (a file, or a folder that exists); give the path of the copy.
 
         The destination appears only once it is complete.
@@ -164,7 +200,7 @@ class JobHandle:
         Raises:
             NotFound: No such file.
         """
-        return files.download(self._connection, self.id, task_id, path, dest)
+        return files.download(self._connection, self.id, task_id, path, Path(dest))
 
 
 _ENDED = {

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Literal
 
+from azbatch_core.errors import SpecError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
@@ -17,6 +19,23 @@ if TYPE_CHECKING:
 
 LogStream = Literal["stdout", "stderr", "both"]
 AddStatus = Literal["added", "exists", "failed"]
+
+
+def split_handle(text: str) -> tuple[str | None, str]:
+    """The account and the job's id of ``<account>:<job id>``; no account of a bare ``<job id>``.
+
+    The account is what stands before the first colon: no account's name holds one, while the ids of the jobs
+    of a schedule do (``nightly:job-1``). These need the account in front.
+
+    Raises:
+        SpecError: The account or the id is empty.
+    """
+    account, colon, job_id = text.partition(":")
+    if not colon:
+        account, job_id = "", text
+    if not job_id or (colon and not account):
+        raise SpecError(f"{text!r} is not a job", hint="write JOB or ACCOUNT:JOB")
+    return account or None, job_id
 
 
 class _Word(str, Enum):
@@ -69,7 +88,7 @@ class TaskState(_Word):
         return self in {TaskState.BLOCKED, TaskState.SUCCEEDED, TaskState.FAILED, TaskState.CANCELLED}
 
 
-class Category(_Word):
+class FailureCategory(_Word):
     """Whose fault a failure is."""
 
     USER = "user"
@@ -104,7 +123,7 @@ class TaskStatus:
         retries: Tries after the first one.
         requeues: Times a user's action (a shrink, a disable) put it back into the queue.
         depends_on: The ids of tasks that it waits for, id ranges spelled out.
-        slots: Task slots that it needs on a node.
+        required_slots: Task slots that it needs on a node.
     """
 
     id: str
@@ -114,13 +133,13 @@ class TaskStatus:
     pool_id: str | None = None
     started: datetime | None = None
     ended: datetime | None = None
-    category: Category | None = None
+    category: FailureCategory | None = None
     message: str | None = None
     code: str | None = None
     retries: int = 0
     requeues: int = 0
     depends_on: tuple[str, ...] = ()
-    slots: int = 1
+    required_slots: int = 1
     display_name: str | None = None
 
     @property
@@ -143,7 +162,7 @@ class JobStatus:
     """
 
     handle: str
-    job_id: str
+    id: str
     state: JobState
     counts: Mapping[TaskState, int] = field(default_factory=dict)
     total: int = 0
@@ -157,20 +176,10 @@ class JobStatus:
 
     @property
     def exit_code(self) -> int:
-        """What a command that waited for the job exits with.
-
-        0 after success; the task's own exit code (1 to 255) when the job has one task; otherwise 1.
-        """
-        if self.state is JobState.SUCCEEDED:
-            return 0
-        if self.total == 1 and len(self.failures) == 1:
-            code = self.failures[0].exit_code
-            if code is not None and 1 <= code <= _MAX_EXIT_CODE:
-                return code
-        return 1
+        """What a command that waited for the job exits with: 0 after success, otherwise 1."""
+        return 0 if self.state is JobState.SUCCEEDED else 1
 
 
-_MAX_EXIT_CODE = 255
 MAX_FAILURES = 10
 
 
@@ -183,9 +192,9 @@ class JobSummary:
     """
 
     handle: str
-    job_id: str
+    id: str
     state: JobState
-    name: str | None = None
+    display_name: str | None = None
     user: str | None = None
     pool_id: str | None = None
     created: datetime | None = None
@@ -210,11 +219,11 @@ class PoolSummary:
     state: str
     allocation_state: str
     vm_size: str
-    dedicated: int = 0
-    target_dedicated: int = 0
-    spot: int = 0
-    target_spot: int = 0
-    slots: int = 1
+    dedicated_nodes: int = 0
+    target_dedicated_nodes: int = 0
+    spot_nodes: int = 0
+    target_spot_nodes: int = 0
+    task_slots_per_node: int = 1
     autoscale: bool = False
     errors: tuple[str, ...] = ()
     managed: bool = False

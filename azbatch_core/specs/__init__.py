@@ -12,7 +12,7 @@ from azbatch_core.specs.environment import EnvironmentVariable
 from azbatch_core.specs.files import OutputFile, ResourceFile
 from azbatch_core.specs.images import ImageReference
 from azbatch_core.specs.job import JobPreparation, JobRelease, JobSpec
-from azbatch_core.specs.load import load_job
+from azbatch_core.specs.load import load_job, parse_job
 from azbatch_core.specs.names import check_id, fold_id, slug
 from azbatch_core.specs.pools import AutoPool, ExistingPool, ImageSpec, ManagedPool, PoolSpec, StartTask
 from azbatch_core.specs.schema import json_schema
@@ -60,6 +60,7 @@ __all__ = [
     "json_schema",
     "load_job",
     "parse_duration",
+    "parse_job",
     "parse_size",
     "shell",
     "slug",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from azbatch_core.catalog.clouds import ACCOUNT_HOSTS, CloudName, is_azure
 from azbatch_core.specs.base import Spec
 from azbatch_core.specs.problems import problem, show
 from azbatch_core.specs.secrets import Secret
@@ -20,16 +21,8 @@ if TYPE_CHECKING:
 Credential = Literal[
     "shared_key", "default", "cli", "managed_identity", "service_principal", "workload_identity"
 ]
-Cloud = Literal["public", "usgov", "china", "bleu"]
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_CLOUD_HOSTS: Final = (
-    ".batch.azure.com",
-    ".batch.azure.cn",
-    ".batch.azure.us",
-    ".batch.usgovcloudapi.net",
-    ".batch.chinacloudapi.cn",
-)
 
 
 def repair_endpoint(value: str) -> str:
@@ -51,9 +44,17 @@ def repair_endpoint(value: str) -> str:
             hint="it reads like https://ACCOUNT.REGION.batch.azure.com",
         )
     host = parts.hostname or ""
-    if parts.scheme == "http" and host.endswith((*_CLOUD_HOSTS, ".core.windows.net")):
+    if parts.scheme == "http" and is_azure(host):
         raise problem(f"{show(text)} is plain http, which Azure does not answer", hint="write https://")
     return parts.geturl().rstrip("/")
+
+
+def is_key_text(text: str) -> bool:
+    """Whether a text can be the key of an account: base64, and not empty."""
+    try:
+        return bool(base64.b64decode(text, validate=True))
+    except (binascii.Error, ValueError):
+        return False
 
 
 def check_account_key(key: Secret | None) -> Secret | None:
@@ -64,11 +65,7 @@ def check_account_key(key: Secret | None) -> Secret | None:
     """
     if key is None or key.reference is not None:
         return key
-    try:
-        valid = bool(base64.b64decode(key.reveal(), validate=True))
-    except (binascii.Error, ValueError):
-        valid = False
-    if not valid:
+    if not is_key_text(key.reveal()):
         raise problem(
             "is not a valid key: an account key is base64 text",
             hint="copy it whole, without spaces or quotes",
@@ -143,9 +140,8 @@ class AccountSpec(Spec):
     credential: Credential = Field(
         default="default",
         description=(
-            "How to log in: the account's key, azure-identity's default chain, the Azure CLI's "
-            "login, a managed identity, "
-            "a service principal, or a workload identity. Left out: shared_key when "
+            "How to log in: the account's key, azure-identity's default chain, the Azure CLI's login, a "
+            "managed identity, a service principal, or a workload identity. Left out: shared_key when "
             "account_key is given, else default."
         ),
     )
@@ -161,7 +157,7 @@ class AccountSpec(Spec):
     client_secret: Secret | None = Field(
         default=None, description="The application's secret, for service_principal."
     )
-    cloud: Cloud = Field(
+    cloud: CloudName = Field(
         default="public", description="The Azure cloud, which decides where tokens come from."
     )
     subscription_id: str | None = Field(
@@ -180,7 +176,7 @@ class AccountSpec(Spec):
         if self.account_name:
             return self.account_name
         host = split_http_url(self.endpoint).hostname or "" if self.endpoint else ""
-        return host.partition(".")[0] if host.endswith(_CLOUD_HOSTS) else self.name
+        return host.partition(".")[0] if host.endswith(ACCOUNT_HOSTS) else self.name
 
     @field_validator("name")
     @classmethod

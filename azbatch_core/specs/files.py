@@ -31,9 +31,8 @@ def _check_identity(value: str) -> str:
     if not _IDENTITY.fullmatch(value):
         raise problem(
             f"{show(value)} is not the resource id of a user-assigned identity",
-            hint="`az identity show --query id` prints it: "
-            ""
-            "/subscriptions/…/resourceGroups/…/providers/Microsoft.ManagedIdentity/userAssignedIdentities/NAME",
+            hint="`az identity show --query id` prints it: /subscriptions/…/resourceGroups/…/providers/"
+            "Microsoft.ManagedIdentity/userAssignedIdentities/NAME",
         )
     return value
 
@@ -78,8 +77,8 @@ class ResourceFile(Spec):
     file_path: str | None = Field(
         default=None,
         description=(
-            "Where it goes, relative to the task's working directory: the file's name with "
-            "http_url, else a folder."
+            "Where it goes, relative to the task's working directory: the file's name with http_url, else a "
+            "folder."
         ),
         examples=["data/reads.fastq"],
     )
@@ -176,9 +175,9 @@ class OutputFile(Spec):
 
     file_pattern: str = Field(
         description=(
-            "Which files, relative to the task's working directory: * ** ? [abc]. A name that "
-            "starts with a dot "
-            "matches only when the dot is written. The task's streams are ../stdout.txt and ../stderr.txt."
+            "Which files, relative to the task's working directory: * ** ? [abc]. A name that starts with a "
+            "dot matches only when the dot is written. The task's streams are ../stdout.txt and "
+            "../stderr.txt."
         ),
         examples=["results/*.csv", "../std*.txt"],
     )
@@ -194,17 +193,16 @@ class OutputFile(Spec):
     path: str | None = Field(
         default=None,
         description=(
-            "With a wildcard in file_pattern: the folder in the container. Without: the blob's name. "
-            "Left out: a folder (or name) below <job id>/<task id>/, so that tasks do not "
-            "overwrite each other. {job_id} stands for the job's id."
+            "With a wildcard in file_pattern: the folder in the container. Without: the blob's name. Left "
+            "out: a folder (or name) below <job id>/<task id>/, so that tasks do not overwrite each other. "
+            "{job_id} stands for the job's id."
         ),
         examples=["run-7/results", "{job_id}/all"],
     )
     identity: Identity | None = Field(
         default=None,
         description=(
-            "The resource id of the user-assigned identity (one that the pool has) that writes to "
-            "the storage."
+            "The resource id of the user-assigned identity (one that the pool has) that writes there."
         ),
     )
     upload_condition: UploadCondition = Field(

@@ -8,6 +8,7 @@ stays ``1.50``.
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -40,32 +41,29 @@ class WrittenFloat(float):
         return self.text
 
 
-def load_job(source: str | Path) -> JobSpec:
+def load_job(path: str | os.PathLike[str]) -> JobSpec:
     """The job that a YAML or JSON file describes.
 
     Args:
-        source: A path; or the text itself, recognised by having a line end or starting with ``{``.
+        path: The file's path.
 
     Raises:
         SpecError: The file cannot be read, is not YAML or JSON, has a key twice, or describes no valid job.
             `line` says where (from 1), and the message starts with the file's name and that line.
     """
-    if isinstance(source, Path) or not ("\n" in source or source.lstrip().startswith("{")):
-        return _load(_read(Path(source)), str(source))
-    return _load(source, "<text>")
+    return parse_job(_read(Path(path)), name=os.fspath(path))
 
 
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8-sig")
-    except UnicodeDecodeError:
-        failure = SpecError(f"{path}: is not UTF-8 text")
-    except (OSError, ValueError) as error:
-        failure = SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
-    raise failure
+def parse_job(text: str, *, name: str = "<text>") -> JobSpec:
+    """The job that a text in YAML or JSON describes.
 
+    Args:
+        text: The text.
+        name: What messages call it; one that ends in ``.json`` must be JSON.
 
-def _load(text: str, name: str) -> JobSpec:
+    Raises:
+        SpecError: As for `load_job`.
+    """
     from azbatch_core.specs.lines import Document  # noqa: PLC0415  # it imports yaml, which only files need
 
     document = Document(text.removeprefix("\ufeff"), name, WrittenFloat)
@@ -79,6 +77,16 @@ def _load(text: str, name: str) -> JobSpec:
         return JobSpec(**data)
     except SpecError as error:
         failure = document.located(_written(error, origins))
+    raise failure
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        failure = SpecError(f"{path}: is not UTF-8 text")
+    except (OSError, ValueError) as error:
+        failure = SpecError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}")
     raise failure
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from azbatch_core.catalog.metadata_names import PREFIX
 from azbatch_core.specs.command import written
 from azbatch_core.specs.names import check_text
 from azbatch_core.specs.problems import path_of, problem
-
-_OURS: Final = "azbatch:"
 
 
 def parse_metadata(given: Any) -> dict[str, str]:
@@ -26,8 +25,8 @@ def parse_metadata(given: Any) -> dict[str, str]:
     for name, value in given.items():
         if not isinstance(name, str) or not name:
             raise problem("a metadata name must be text, and not empty")
-        if name.lower().startswith(_OURS):
-            raise problem(f"names that start with {_OURS!r} are for azbatch itself", field=path_of((name,)))
+        if name.lower().startswith(PREFIX):
+            raise problem(f"names that start with {PREFIX!r} are for azbatch itself", field=path_of((name,)))
         text = written(value)
         if text is None:
             raise problem("a metadata value must be text", field=path_of((name,)))

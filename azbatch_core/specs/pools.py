@@ -64,8 +64,8 @@ class ImageSpec(Spec):
     def _check_image_id(cls, value: str | None) -> str | None:
         if value is not None and not _GALLERY_IMAGE.fullmatch(value):
             raise problem(
-                f"{show(value)} is not the resource id of a compute gallery image (other custom "
-                "images are retired)",
+                f"{show(value)} is not the resource id of a compute gallery image (other custom images are "
+                "retired)",
                 hint=(
                     "it reads /subscriptions/…/providers/Microsoft.Compute/galleries/…/images/…[/versions/…]"
                 ),
@@ -242,10 +242,8 @@ class _NewPool(Spec):
         if value is not None and not _SUBNET.fullmatch(value):
             raise problem(
                 f"{show(value)} is not the resource id of a subnet",
-                hint=(
-                    "it reads "
-                    "/subscriptions/…/resourceGroups/…/providers/Microsoft.Network/virtualNetworks/…/subnets/…"
-                ),
+                hint="it reads /subscriptions/…/resourceGroups/…/providers/Microsoft.Network/"
+                "virtualNetworks/…/subnets/…",
             )
         return value
 

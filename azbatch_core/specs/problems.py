@@ -1,6 +1,6 @@
 """How a wrong spec is told: one line with the field's path, what was given, the rule and the next step.
 
-pydantic finds most mistakes; this room turns what it found into a `SpecError`. Values that may be secret
+pydantic finds most mistakes; this module turns what it found into a `SpecError`. Values that may be secret
 are never repeated: unknown fields are named without their value, and anything that looks like a signature
 or a key is masked.
 """

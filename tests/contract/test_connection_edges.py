@@ -28,7 +28,8 @@ from azbatch_core.errors import (
     Throttled,
 )
 from azbatch_core.service.connect import error_mapping, sdk
-from azbatch_core.service.connect.connection import Clock, Connection
+from azbatch_core.service.connect.clock import Clock
+from azbatch_core.service.connect.connection import Connection
 from azbatch_core.service.connect.retry import RetrySettings
 from azbatch_core.specs import AccountSpec
 

@@ -11,7 +11,7 @@ from azure.core.credentials import AccessToken, AzureNamedKeyCredential
 from azbatch_core import AccountSpec, AzureBatch, ConfigurationError, JobSpec, TaskSpec
 from azbatch_core.service.connect.retry import RetrySettings
 from azbatch_core.service.connect.storage import StorageResolver
-from azbatch_core.service.output import uploaded_logs
+from azbatch_core.service.output.uploaded_logs import UploadedLogs
 from azbatch_core.service.submit.submitter import Submitter
 
 if TYPE_CHECKING:
@@ -109,5 +109,6 @@ def test_storage_and_key_vault_are_opened_with_it_too(monkeypatch: pytest.Monkey
             return "https://mystore.blob.core.windows.net/logs?sig=x"
 
         monkeypatch.setattr(StorageResolver, "__call__", sign)
-        uploaded_logs._open(batch._connection, "logs", "a/stdout.txt").close()
+        with UploadedLogs(batch._connection, "j") as copies:
+            copies._container("logs")
         assert given == [own]

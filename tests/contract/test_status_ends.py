@@ -13,7 +13,7 @@ from azure.batch import models
 
 from azbatch_core import (
     AzureBatch,
-    Category,
+    FailureCategory,
     JobFailed,
     JobSpec,
     JobState,
@@ -103,7 +103,7 @@ def test_every_result_of_the_sdk_has_a_meaning(result: models.BatchTaskExecution
 def test_every_side_of_an_error_has_a_category(side: models.BatchErrorSourceCategory) -> None:
     failure = {"code": "Novelty", "category": side.value}
     task = {"executionInfo": {"result": "failure", "failureInfo": failure}}
-    expected = {"usererror": Category.USER, "servererror": Category.SERVICE}
+    expected = {"usererror": FailureCategory.USER, "servererror": FailureCategory.SERVICE}
     assert task_failures.categorise(task) is expected[side.value]
 
 
@@ -117,13 +117,13 @@ def test_exit_codes_come_through(client: AzureBatch, make_job: Make) -> None:
     ended = run(client, make_job(shell("exit 7")))
     assert (ended.state, ended.exit_code) == (JobState.FAILED, 7)
     (task,) = ended.failures
-    assert (task.exit_code, task.category, task.message) == (7, Category.USER, "exit code 7")
+    assert (task.exit_code, task.category, task.message) == (7, FailureCategory.USER, "exit code 7")
     assert "1 of 1 tasks failed" in str(ended.reason)
 
 
 def test_a_program_that_is_missing_has_no_exit_code(client: AzureBatch, make_job: Make) -> None:
     task = only(client, make_job(["no-such-program-anywhere"]))
-    assert (task.state, task.exit_code, task.category) == (TaskState.FAILED, None, Category.USER)
+    assert (task.state, task.exit_code, task.category) == (TaskState.FAILED, None, FailureCategory.USER)
     assert task.code == "CommandProgramNotFound"
 
 
@@ -132,13 +132,13 @@ def test_an_upload_that_fails_after_exit_code_zero_is_a_failure(
 ) -> None:
     outputs = [{"file_pattern": "*.txt", "container_url": f"{local.blob_endpoint}/nobody-made-this"}]
     task = only(client, make_job(a={"command": ["touch", "a.txt"], "output_files": outputs}))
-    assert (task.state, task.exit_code, task.category) == (TaskState.FAILED, 0, Category.STAGING)
+    assert (task.state, task.exit_code, task.category) == (TaskState.FAILED, 0, FailureCategory.STAGING)
     assert "FileUpload" in str(task.code)
 
 
 def test_the_wall_time_is_its_own_category(client: AzureBatch, make_job: Make) -> None:
     task = only(client, make_job(a={"command": ["sleep", "60"], "wall_time": "1s"}))
-    assert (task.state, task.category) == (TaskState.FAILED, Category.WALLTIME)
+    assert (task.state, task.category) == (TaskState.FAILED, FailureCategory.WALLTIME)
 
 
 def test_the_last_try_decides(client: AzureBatch, make_job: Make, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from azure.storage.blob import ContainerClient
 from azbatch_core.errors import AzBatchError, ConfigurationError, NotFound
 from azbatch_core.local import LocalBatch
 from azbatch_core.plan.secrets import StorageRef, reveal
-from azbatch_core.service.connect.connection import Clock
+from azbatch_core.service.connect.clock import Clock
 from azbatch_core.service.connect.keyvault import KeyVaultResolver
 from azbatch_core.service.connect.retry import RetrySettings
 from azbatch_core.service.connect.storage import StorageResolver, signature_lifetime

@@ -276,11 +276,11 @@ def test_the_list_of_jobs_is_mine_by_default(client: AzureBatch, make_job: Make,
     mine.wait(WITHIN)
     pool = {"poolInfo": {"poolId": str(mine.status().pool_id)}}
     requests.send(client._connection, "POST", "jobs", body={"id": f"foreign-{job_name}", **pool})
-    listed = {job.job_id: job for job in client.jobs()}
+    listed = {job.id: job for job in client.jobs()}
     assert listed[mine.id].state is JobState.SUCCEEDED
     assert (listed[mine.id].succeeded, listed[mine.id].failed) == (1, 0)
     assert f"foreign-{job_name}" not in listed
-    assert f"foreign-{job_name}" in {job.job_id for job in client.jobs(mine=False)}
+    assert f"foreign-{job_name}" in {job.id for job in client.jobs(mine=False)}
     client.job(f"foreign-{job_name}").delete()
 
 

@@ -298,7 +298,7 @@ def test_the_list_of_jobs_tells_a_stuck_one_from_one_that_runs(client: AzureBatc
     pool = {"kind": "managed", "name": "list", "task_slots_per_node": 1}
     busy = client.submit(make_job(a=shell("exit 3"), b=["sleep", "60"], c=["true"], job={"pool": pool})).job
     busy.wait(WITHIN, task_ids=["a"])
-    listed = {job.job_id: job for job in client.jobs()}
+    listed = {job.id: job for job in client.jobs()}
     assert listed[stuck.id].state is JobState.STUCK
     assert "a (exit code 3)" in str(listed[stuck.id].reason)
     assert listed[busy.id].state is JobState.RUNNING

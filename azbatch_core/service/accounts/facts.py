@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import importlib.util
 import secrets
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +46,6 @@ def gather(connection: Connection, job: JobSpec) -> AccountFacts:
         pool=_pool(connection, job),
         key_auth=connection.key_auth,
         storage_endpoint=account.storage.blob_endpoint if account.storage else None,
-        arm=bool(account.subscription_id and account.resource_group) and _has_arm(),
     )
 
 
@@ -63,7 +61,7 @@ def _pool(connection: Connection, job: JobSpec) -> PoolFacts | None:
             f"the account {connection.account.name} has no pool {job.pool.id!r}",
             code=error.code,
             request_id=error.request_id,
-            hint="azbatch pools lists them; without a pool in the job, azbatch makes one",
+            hint="`azbatch pools` lists them; without a pool in the job, azbatch makes one",
         ) from error
     targets = int(pool.get("targetDedicatedNodes") or 0) + int(pool.get("targetLowPriorityNodes") or 0)
     return PoolFacts(
@@ -75,12 +73,4 @@ def _pool(connection: Connection, job: JobSpec) -> PoolFacts | None:
         dedicated_nodes=int(pool.get("currentDedicatedNodes") or 0),
         spot_nodes=int(pool.get("currentLowPriorityNodes") or 0),
         target_nodes=None if pool.get("enableAutoScale") else targets,
-        inter_node=bool(pool.get("enableInterNodeCommunication")),
     )
-
-
-def _has_arm() -> bool:
-    try:
-        return importlib.util.find_spec("azure.mgmt.batch") is not None
-    except ModuleNotFoundError:
-        return False

@@ -58,8 +58,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        # Not there, or half written by a service that is starting: either way there is nothing to talk to
-        # yet.
+        # Not there, or half written by a service that is starting: nothing to talk to yet either way.
         return None
     return document if isinstance(document, dict) and "endpoint" in document else None
 

@@ -27,17 +27,18 @@ import re
 import stat
 import sys
 from dataclasses import dataclass
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from azbatch_core.catalog.clouds import CLOUDS, cloud_of_account, cloud_of_authority
 from azbatch_core.errors import ConfigurationError, ServiceUnavailable, SpecError
 from azbatch_core.service.accounts.local import LOCAL, local_account
-from azbatch_core.service.connect import credentials
+from azbatch_core.service.accounts.toml_lines import line_of, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from azbatch_core.catalog.clouds import CloudName
     from azbatch_core.specs import AccountSpec
 
 if sys.version_info >= (3, 11):
@@ -87,8 +88,7 @@ def load_account(name: str | None = None) -> AccountSpec:
 
     Raises:
         ConfigurationError: No such account (the known ones are listed); the file is wrong (with the line);
-        the
-            variables are incomplete.
+            the variables are incomplete.
     """
     config = _Config.read(config_path())
     chosen = name or _default(config)
@@ -189,10 +189,10 @@ def _from_environment() -> AccountSpec | None:
         ) from None
 
 
-def _storage_from_environment(cloud: str) -> dict[str, str]:
+def _storage_from_environment(cloud: CloudName) -> dict[str, str]:
     account = os.environ["AZURE_STORAGE_ACCOUNT"]
     storage = {
-        "blob_endpoint": f"https://{account}.{credentials.CLOUDS[cloud].blob}",
+        "blob_endpoint": f"https://{account}.{CLOUDS[cloud].blob}",
         "account_name": account,
     }
     if os.environ.get("AZURE_STORAGE_KEY"):
@@ -200,21 +200,11 @@ def _storage_from_environment(cloud: str) -> dict[str, str]:
     return storage
 
 
-_CLOUD_ENDINGS = {
-    "usgov": (".usgovcloudapi.net", ".azure.us"),
-    "china": (".chinacloudapi.cn", ".azure.cn"),
-    "bleu": (".sovcloud-api.fr",),
-}
-
-
-def _cloud(endpoint: str, authority: str) -> str:
+def _cloud(endpoint: str, authority: str) -> CloudName:
     """The cloud of an endpoint's host, else the one that azure-identity's own variable points at."""
     host = endpoint.strip("'\"/ ").lower()
-    for name, endings in _CLOUD_ENDINGS.items():
-        if host.endswith(endings):
-            return name
     login = authority.removeprefix("https://").strip("/")
-    return next((name for name, cloud in credentials.CLOUDS.items() if cloud.authority == login), "public")
+    return cloud_of_account(host) or cloud_of_authority(login) or "public"
 
 
 class _Config:
@@ -228,17 +218,17 @@ class _Config:
                 near = difflib.get_close_matches(key, _TOP, n=1)
                 raise self._wrong(
                     f"unknown key {key!r}",
-                    _line(text, key),
+                    line_of(text, key),
                     f"did you mean {near[0]!r}?" if near else None,
                 )
         profiles = document.get("accounts", {})
         if not isinstance(profiles, dict) or not all(isinstance(item, dict) for item in profiles.values()):
-            raise self._wrong("accounts must be tables", _line(text, "accounts"), "write [accounts.NAME]")
+            raise self._wrong("accounts must be tables", line_of(text, "accounts"), "write [accounts.NAME]")
         for reserved in (LOCAL, ENV):
             if reserved in profiles:
                 raise self._wrong(
                     f"the name {reserved!r} is taken",
-                    _line(text, "accounts", reserved),
+                    line_of(text, "accounts", reserved),
                     "choose another name",
                 )
         self.profiles: dict[str, dict[str, Any]] = profiles
@@ -246,7 +236,7 @@ class _Config:
         if default is not None and (not isinstance(default, str) or default not in {*profiles, LOCAL}):
             known = ", ".join(sorted({*profiles, LOCAL}))
             raise self._wrong(
-                f"default = {default!r} is no account; known: {known}", _line(text, "default"), None
+                f"default = {default!r} is no account; known: {known}", line_of(text, "default"), None
             )
         self.default: str | None = default
 
@@ -285,12 +275,12 @@ class _Config:
 
         fields = self.profiles[name]
         if "name" in fields:
-            line = _line(self._text, "accounts", name, "name")
+            line = line_of(self._text, "accounts", name, "name")
             raise self._wrong(f"accounts.{name}.name: the name stands in the heading", line, "remove it")
         try:
             return AccountSpec.model_validate({**fields, "name": name})
         except SpecError as error:
-            line = _line(self._text, "accounts", name, *_parts(error.field or ""))
+            line = line_of(self._text, "accounts", name, *parts_of(error.field or ""))
             # The message of a field begins with the field.
             where = f"accounts.{name}." if error.field else f"accounts.{name}: "
             raise self._wrong(where + error.message, line, error.hint) from None
@@ -315,34 +305,3 @@ def _holds_literal(fields: Mapping[str, Any]) -> bool:
         if key in _SECRET_FIELDS and isinstance(value, str) and not value.startswith(("env:", "keyvault:")):
             return True
     return False
-
-
-_PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)")
-_HEADING = re.compile(r"\s*\[+([^\]]+)\]")
-_KEY = re.compile(r"\s*((?:[\w.-]|\"[^\"]*\"|'[^']*')+)\s*=")
-
-
-def _line(text: str, *path: str) -> int | None:
-    """The first line that stands for most of a path such as ``accounts``, ``prod``, ``endpoint``.
-
-    tomllib does not tell where a value came from. Good for files as people write them: the key's own line,
-    else the heading of its table; None where there is neither.
-    """
-    table: list[str] = []
-    best, found = 0, None
-    for number, line in enumerate(text.splitlines(), start=1):
-        heading = _HEADING.match(line)
-        key = _KEY.match(line)
-        if heading:
-            table = _parts(heading[1])
-        elif not key:
-            continue
-        here = table if heading or not key else table + _parts(key[1])
-        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(here, path, strict=False)))
-        if shared > best:
-            best, found = shared, number
-    return found
-
-
-def _parts(dotted: str) -> list[str]:
-    return ["".join(match) for match in _PART.findall(dotted)]

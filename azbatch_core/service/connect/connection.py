@@ -1,6 +1,6 @@
 """One account, one connection: who we are, how requests are sent, and what comes back when they fail.
 
-Everything that talks to the Batch service does so through `Connection.call`, `Connection.pages` or
+Everything that talks to the Batch service does so through `Connection.call` or
 `Connection.documents`: they retry what is worth retrying, and raise only errors of `azbatch_core.errors`.
 """
 
@@ -9,13 +9,12 @@ from __future__ import annotations
 import ipaddress
 import sys
 import threading
-import time
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from azbatch_core.errors import ConfigurationError
-from azbatch_core.service.connect import credentials, error_mapping, retry
+from azbatch_core.service.connect import credentials, sending
+from azbatch_core.service.connect.clock import Clock
 from azbatch_core.service.connect.retry import RetrySettings
 
 if TYPE_CHECKING:
@@ -25,9 +24,10 @@ if TYPE_CHECKING:
     from azure.batch import BatchClient
     from typing_extensions import Self
 
+    from azbatch_core.service.connect.credentials import Credential
     from azbatch_core.specs import AccountSpec
 
-__all__ = ["Clock", "Connection", "check_sdk_version", "is_loopback"]
+__all__ = ["Connection", "check_sdk_version", "is_loopback"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -35,22 +35,6 @@ T = TypeVar("T")
 _SDK_NEEDED = (15, 1)
 _SDK_TOO_NEW = 16
 _CONNECTIONS = 64
-
-
-class Clock:
-    """Time, and waiting for it. Tests and simulations put another in its place."""
-
-    def now(self) -> datetime:
-        """The time of day, in UTC, aware."""
-        return datetime.now(timezone.utc)
-
-    def monotonic(self) -> float:
-        """Seconds that never go back, for measuring."""
-        return time.monotonic()
-
-    def sleep(self, seconds: float) -> None:
-        """Wait."""
-        time.sleep(seconds)
 
 
 def is_loopback(endpoint: str) -> bool:
@@ -87,14 +71,13 @@ class Connection:
     Args:
         account: Where, and as whom.
         credential: Used in place of the account's own: a token credential (an object with ``get_token``), or
-        an
-            ``AzureNamedKeyCredential``.
+            an ``AzureNamedKeyCredential``.
         retry: The bounds of retrying.
         clock: Time and waiting.
 
     Raises:
         ConfigurationError: The endpoint is missing, the credential is of no use, or a token would travel over
-        http.
+            http.
 
     Attributes:
         account: As given.
@@ -106,7 +89,7 @@ class Connection:
         self,
         account: AccountSpec,
         *,
-        credential: object | None = None,
+        credential: Credential | None = None,
         retry: RetrySettings | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -174,7 +157,7 @@ class Connection:
 
         return sdk.build_client(
             self._endpoint,
-            credentials.build(self.account, self.credential),
+            credentials.build(self.account, self.credential, clock=self.clock),
             scope=credentials.scope(self.account),
             # The package is loaded; asking the installed metadata instead would take a tenth of a second.
             user_agent=f"azbatch/{sys.modules['azbatch_core'].__version__}",
@@ -187,8 +170,7 @@ class Connection:
 
         Args:
             function: A method of `client`, or any function that sends a request through it. It must be fit to
-            be
-                called twice: after a lost reply the first call may have taken effect.
+                be called twice: after a lost reply the first call may have taken effect.
             args: Its arguments.
             kwargs: Its keyword arguments.
 
@@ -198,37 +180,18 @@ class Connection:
         Raises:
             AzBatchError: Whatever went wrong, after all retries; the SDK's own exception is its cause.
         """
-
-        def attempt() -> T:
-            try:
-                result = function(*args, **kwargs)
-            except Exception as exc:
-                if not _is_failure(exc):
-                    raise
-                self._answered = self._answered or error_mapping.reply_of(exc) is not None
-                raise error_mapping.from_sdk(exc, self._endpoint) from exc
-            self._answered = True
-            return result
-
-        return retry.run(
-            attempt,
-            self._retry,
-            retry_after=_retry_after,
-            answered=lambda: self._answered,
+        return sending.send(
+            lambda: function(*args, **kwargs),
+            endpoint=self._endpoint,
             name=_describe(function, args),
-            sleep=self.clock.sleep,
-            clock=self.clock.monotonic,
+            clock=self.clock,
+            settings=self._retry,
+            on_answer=self._note_answer,
+            answered=lambda: self._answered,
         )
 
-    def pages(self, function: Callable[P, Iterable[T]], *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
-        """The items of a list method of the SDK; each page is retried by itself.
-
-        A list of many items is read several times faster as plain documents, with `documents`.
-        """
-        pager: Any = function(*args, **kwargs)
-        pages = pager.by_page()
-        while (page := self.call(next, pages, None)) is not None:
-            yield from page
+    def _note_answer(self) -> None:
+        self._answered = True
 
     def documents(
         self,
@@ -280,17 +243,3 @@ def _describe(function: Callable[..., object], args: tuple[object, ...]) -> str:
     """What a log may say of a call: the function and the path; other arguments may be secret."""
     name = getattr(function, "__name__", "request")
     return " ".join([name, *(arg for arg in args if isinstance(arg, str) and arg.startswith("/"))])
-
-
-def _is_failure(exc: Exception) -> bool:
-    """Whether an exception tells of the service or the way to it; anything else is a fault in a program."""
-    if isinstance(exc, (ConnectionError, TimeoutError)):
-        return True
-    from azure.core.exceptions import AzureError  # noqa: PLC0415 - when it is raised, it is imported
-
-    return isinstance(exc, AzureError)
-
-
-def _retry_after(error: BaseException) -> float | None:
-    reply = error_mapping.reply_of(error)
-    return reply.retry_after if reply else None

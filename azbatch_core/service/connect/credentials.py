@@ -6,81 +6,35 @@ to import than a short command should run). `check` finds what is wrong without 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Union
 from urllib.parse import urlsplit
 
+from azbatch_core.catalog.clouds import CLOUDS
 from azbatch_core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import TypeAlias
 
     from azure.core.credentials import AzureNamedKeyCredential, TokenProvider
 
+    from azbatch_core.service.connect.clock import Clock
     from azbatch_core.specs import AccountSpec
 
-    Credential: TypeAlias = TokenProvider | AzureNamedKeyCredential
-    """What a caller may pass in place of the account's own credential."""
-
 __all__ = [
-    "CLOUDS",
-    "Cloud",
+    "Credential",
     "build",
     "build_default",
     "build_token",
     "check",
-    "decode_key",
+    "check_key",
     "is_key",
     "scope",
 ]
 
 
-class Cloud(NamedTuple):
-    """What differs between Azure's clouds.
-
-    Attributes:
-        authority: Host of Entra ID.
-        batch: Resource id of the Batch service, as registered there.
-        vault: What the host names of Key Vaults end in.
-        blob: What the host names of blob storage end in.
-    """
-
-    authority: str
-    batch: str
-    vault: str
-    blob: str
-
-
-# Resource ids and hosts as azure-cli-core 2.91 has them ("cloud.py").
-CLOUDS = {
-    "public": Cloud(
-        "login.microsoftonline.com",
-        "https://batch.core.windows.net/",
-        "vault.azure.net",
-        "blob.core.windows.net",
-    ),
-    "usgov": Cloud(
-        "login.microsoftonline.us",
-        "https://batch.core.usgovcloudapi.net/",
-        "vault.usgovcloudapi.net",
-        "blob.core.usgovcloudapi.net",
-    ),
-    "china": Cloud(
-        "login.chinacloudapi.cn",
-        "https://batch.chinacloudapi.cn/",
-        "vault.azure.cn",
-        "blob.core.chinacloudapi.cn",
-    ),
-    "bleu": Cloud(
-        "login.sovcloud-identity.fr",
-        "https://batch.sovcloud-api.fr/",
-        "vault.sovcloud-api.fr",
-        "blob.core.sovcloud-api.fr",
-    ),
-}
+Credential = Union["TokenProvider", "AzureNamedKeyCredential"]
+"""What a caller may pass in place of the account's own credential."""
 
 _ENDPOINT_FORM = "https://<account>.<region>.batch.azure.com"
 
@@ -90,14 +44,14 @@ def scope(account: AccountSpec) -> str:
     return f"{CLOUDS[account.cloud].batch}/.default"
 
 
-def is_key(account: AccountSpec, given: object | None = None) -> bool:
+def is_key(account: AccountSpec, given: Credential | None = None) -> bool:
     """Whether requests are signed with the account's key instead of carrying a token."""
     if given is not None:
         return hasattr(given, "named_key")
     return account.credential == "shared_key"
 
 
-def check(account: AccountSpec, given: object | None = None) -> str:
+def check(account: AccountSpec, given: Credential | None = None) -> str:
     """Find what can be found wrong with an account without asking anyone; return its endpoint.
 
     Args:
@@ -106,8 +60,7 @@ def check(account: AccountSpec, given: object | None = None) -> str:
 
     Raises:
         ConfigurationError: No endpoint; a key that is not base64, or missing; a token over http; an object
-        that is
-            no credential.
+            that is no credential.
     """
     endpoint = account.endpoint
     if not endpoint:
@@ -129,7 +82,7 @@ def check(account: AccountSpec, given: object | None = None) -> str:
 def _check_given(given: object) -> None:
     named = getattr(given, "named_key", None)
     if named is not None:
-        decode_key(named.key, f"the key of the account {named.name!r}")
+        check_key(named.key, f"the key of the account {named.name!r}")
     elif not (
         callable(getattr(given, "get_token", None)) or callable(getattr(given, "get_token_info", None))
     ):
@@ -143,31 +96,31 @@ def _check_key(account: AccountSpec) -> None:
     """Look at the key where that asks nobody; one in a Key Vault is looked at when it has been read."""
     key = account.account_key
     if key is not None and not (key.reference or "").startswith("keyvault:"):
-        decode_key(key.reveal(), f"the key of the account {account.name!r}")
+        check_key(key.reveal(), f"the key of the account {account.name!r}")
 
 
-def decode_key(key: str, what: str) -> bytes:
-    """The bytes of an account key; what is wrong with it is told without a part of it.
+def check_key(key: str, what: str) -> None:
+    """Look at an account key; what is wrong with it is told without a part of it.
 
     Raises:
         ConfigurationError: It is not base64.
     """
-    try:
-        decoded = base64.b64decode(key.strip(), validate=True)
-    except (binascii.Error, ValueError):
-        decoded = b""
-    if not decoded:
-        # `from None` would keep the key in the context's locals all the same; the binascii error says
-        # nothing.
+    from azbatch_core.specs.accounts import is_key_text  # noqa: PLC0415 - an account is there, so pydantic is
+
+    if not is_key_text(key.strip()):
         raise ConfigurationError(
             f"{what} is not base64",
             hint="copy it again from the portal's page of keys: 88 characters, == at the end",
         )
-    return decoded
 
 
-def build(account: AccountSpec, given: object | None = None) -> Any:
+def build(account: AccountSpec, given: Credential | None = None, *, clock: Clock | None = None) -> Any:
     """The credential for `BatchClient`: the caller's own object, a named key, or one of azure.identity.
+
+    Args:
+        account: The account.
+        given: A caller's own credential.
+        clock: Time and waiting, for a secret that is read from a Key Vault.
 
     Raises:
         ConfigurationError: A setting is missing, or a secret cannot be read.
@@ -175,23 +128,23 @@ def build(account: AccountSpec, given: object | None = None) -> Any:
     if given is not None:
         return given
     if not is_key(account):
-        return build_token(account)
+        return build_token(account, clock=clock)
     from azure.core.credentials import AzureNamedKeyCredential  # noqa: PLC0415 - azure.* is imported late
 
     if account.account_key is None:
         raise ConfigurationError(f"the account {account.name!r} uses a shared key, but has none")
-    key = account.account_key.reveal(_resolver(account)).strip()
-    decode_key(key, f"the key of the account {account.name!r}")
+    key = account.account_key.reveal(_resolver(account, clock)).strip()
+    check_key(key, f"the key of the account {account.name!r}")
     return AzureNamedKeyCredential(account.batch_account, key)
 
 
-def _resolver(account: AccountSpec) -> Callable[[str], str]:
+def _resolver(account: AccountSpec, clock: Clock | None) -> Callable[[str], str]:
     from azbatch_core.service.connect import keyvault  # noqa: PLC0415 - it needs this module itself
 
-    return keyvault.resolver(account)
+    return keyvault.resolver(account, clock=clock)
 
 
-def build_token(account: AccountSpec) -> Any:
+def build_token(account: AccountSpec, *, clock: Clock | None = None) -> Any:
     """A token credential of azure.identity for the account's kind; not for a shared key.
 
     Raises:
@@ -203,7 +156,7 @@ def build_token(account: AccountSpec) -> Any:
         "managed_identity": lambda module, spec: module.ManagedIdentityCredential(
             **_given_only(client_id=spec.client_id)
         ),
-        "service_principal": _service_principal,
+        "service_principal": lambda module, spec: _service_principal(module, spec, clock),
         "workload_identity": _workload_identity,
     }
     return makers[account.credential](_identity(), account)
@@ -238,8 +191,8 @@ def _default(module: Any, account: AccountSpec) -> Any:
     return module.DefaultAzureCredential(authority=CLOUDS[account.cloud].authority, **settings)
 
 
-def _service_principal(module: Any, account: AccountSpec) -> Any:
-    secret = account.client_secret.reveal(_resolver(account)) if account.client_secret else None
+def _service_principal(module: Any, account: AccountSpec, clock: Clock | None) -> Any:
+    secret = account.client_secret.reveal(_resolver(account, clock)) if account.client_secret else None
     return module.ClientSecretCredential(
         account.tenant_id, account.client_id, secret, authority=CLOUDS[account.cloud].authority
     )

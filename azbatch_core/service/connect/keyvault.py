@@ -5,16 +5,20 @@ One GET of the Key Vault REST API through azure-core: a whole SDK for it would b
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from azbatch_core.catalog.clouds import CLOUDS
 from azbatch_core.errors import ConfigurationError
-from azbatch_core.service.connect import credentials, error_mapping, retry
+from azbatch_core.service.connect import credentials, sending
+from azbatch_core.service.connect.clock import Clock
+from azbatch_core.service.connect.once import OnceEach
+from azbatch_core.service.connect.retry import RetrySettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from azbatch_core.service.connect.credentials import Credential
     from azbatch_core.specs import AccountSpec
 
 __all__ = ["KeyVaultResolver", "resolver"]
@@ -30,15 +34,18 @@ class KeyVaultResolver:
 
     Args:
         make_credential: Makes the token credential; called on the first secret.
+        clock: Time and waiting.
         transport: An azure-core transport in place of the usual one.
     """
 
-    def __init__(self, make_credential: Callable[[], Any], *, transport: Any = None) -> None:
+    def __init__(
+        self, make_credential: Callable[[], Any], *, clock: Clock | None = None, transport: Any = None
+    ) -> None:
         self._make_credential = make_credential
+        self._clock = clock or Clock()
         self._transport = transport
-        self._lock = threading.Lock()
-        self._values: dict[str, str] = {}
-        self._credential: Any = None
+        self._values: OnceEach[str, str] = OnceEach()
+        self._credential: OnceEach[None, Any] = OnceEach()
 
     def __call__(self, reference: str) -> str:
         """The value of a secret.
@@ -49,33 +56,24 @@ class KeyVaultResolver:
             AuthenticationError: The credential may not read it.
         """
         url = reference.removeprefix(_PREFIX)
-        with self._lock:
-            if url not in self._values:
-                self._values[url] = self._read(url)
-            return self._values[url]
+        return self._values.get(url, lambda: self._read(url))
 
     def _read(self, url: str) -> str:
         # The token's audience follows from the host, so an unknown host must not get to choose one.
         suffix = (urlsplit(url).hostname or "").partition(".")[2]
-        if urlsplit(url).scheme != "https" or suffix not in {
-            cloud.vault for cloud in credentials.CLOUDS.values()
-        }:
+        if urlsplit(url).scheme != "https" or suffix not in {cloud.vault for cloud in CLOUDS.values()}:
             raise ConfigurationError(
                 f"{reference_of(url)} does not name a Key Vault of Azure",
                 hint="keyvault:https://VAULT.vault.azure.net/secrets/NAME",
             )
-        if self._credential is None:
-            self._credential = self._make_credential()
-
-        def attempt() -> str:
-            from azure.core.exceptions import AzureError  # noqa: PLC0415 - azure.* is imported late
-
-            try:
-                return _get(url, self._credential, f"https://{suffix}/.default", self._transport)
-            except AzureError as exc:
-                raise error_mapping.from_sdk(exc, url) from exc
-
-        return retry.run(attempt, retry.RetrySettings(), name="keyvault")
+        credential = self._credential.get(None, self._make_credential)
+        return sending.send(
+            lambda: _get(url, credential, f"https://{suffix}/.default", self._transport),
+            endpoint=url,
+            name="keyvault",
+            clock=self._clock,
+            settings=RetrySettings(),
+        )
 
 
 def reference_of(url: str) -> str:
@@ -99,7 +97,9 @@ def _get(url: str, credential: Any, scope: str, transport: Any) -> str:
         return str(answer.json()["value"])
 
 
-def resolver(account: AccountSpec, credential: object | None = None) -> KeyVaultResolver:
+def resolver(
+    account: AccountSpec, credential: Credential | None = None, *, clock: Clock | None = None
+) -> KeyVaultResolver:
     """A resolver that uses the account's own token credential, or else the default chain.
 
     The default chain also where the credential itself may be kept in the vault: a shared key, a client
@@ -111,6 +111,6 @@ def resolver(account: AccountSpec, credential: object | None = None) -> KeyVault
             return credential
         if account.credential in ("shared_key", "service_principal"):
             return credentials.build_default(account)
-        return credentials.build_token(account)
+        return credentials.build_token(account, clock=clock)
 
-    return KeyVaultResolver(make)
+    return KeyVaultResolver(make, clock=clock)

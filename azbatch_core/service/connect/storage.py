@@ -11,25 +11,27 @@ behind a firewall that lets only the nodes in works as long as it exists.
 from __future__ import annotations
 
 import logging
-import threading
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from azbatch_core.errors import AuthenticationError, AzBatchError, ConfigurationError, ServiceUnavailable
-from azbatch_core.service.connect import credentials, error_mapping, keyvault
-from azbatch_core.service.connect import retry as retries
-from azbatch_core.service.connect.connection import Clock
+from azbatch_core.service.connect import credentials, keyvault, sending
+from azbatch_core.service.connect.clock import Clock
+from azbatch_core.service.connect.once import OnceEach
 from azbatch_core.service.connect.retry import RetrySettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from azbatch_core.plan.secrets import StorageRef
+    from azbatch_core.service.connect.credentials import Credential
     from azbatch_core.specs import AccountSpec, JobSpec, StorageSpec
 
 __all__ = ["StorageResolver", "container_url", "signature_lifetime"]
 
 LOG = logging.getLogger("azbatch")
+
+T = TypeVar("T")
 
 # "A task's maximum lifetime from addition to completion is 180 days" (Batch task documentation).
 _LONGEST_TASK = timedelta(days=180)
@@ -77,7 +79,7 @@ class StorageResolver:
         account: AccountSpec,
         *,
         lifetime: timedelta,
-        credential: object | None = None,
+        credential: Credential | None = None,
         clock: Clock | None = None,
         retry: RetrySettings | None = None,
         transport: Any = None,
@@ -88,11 +90,10 @@ class StorageResolver:
         self._clock = clock or Clock()
         self._retry = retry or RetrySettings(attempts=4, total_time=30.0)
         self._transport = transport
-        self._lock = threading.Lock()
-        self._urls: dict[StorageRef, str] = {}
-        self._made: set[str] = set()
-        self._delegation: Any = None
-        self._secrets = keyvault.resolver(account, credential)
+        self._urls: OnceEach[StorageRef, str] = OnceEach()
+        self._made: OnceEach[str, None] = OnceEach()
+        self._delegation: OnceEach[None, Any] = OnceEach()
+        self._secrets = keyvault.resolver(account, credential, clock=self._clock)
         # One moment for all signatures: one that is made later must not outlive the key it was made with.
         self._begin = self._clock.now()
         self.warnings: list[str] = []
@@ -104,10 +105,7 @@ class StorageResolver:
             ConfigurationError: The account has no storage, or its key is not base64.
             AuthenticationError: The credential can neither sign nor ask the storage to.
         """
-        with self._lock:
-            if reference not in self._urls:
-                self._urls[reference] = self._resolve(reference)
-            return self._urls[reference]
+        return self._urls.get(reference, lambda: self._resolve(reference))
 
     @property
     def _storage(self) -> StorageSpec:
@@ -122,15 +120,13 @@ class StorageResolver:
     def _resolve(self, reference: StorageRef) -> str:
         url = container_url(self._storage, reference.container)
         if "w" in reference.permission:
-            self._make(reference.container)
+            self._made.get(reference.container, lambda: self._make(reference.container))
         if reference.identity is not None:
             return url
         return f"{url}?{self._sign(reference)}"
 
     def _make(self, container: str) -> None:
         """Create a container. That this machine may not, or cannot, says nothing about the nodes."""
-        if container in self._made:
-            return
         try:
             self._send(lambda client: client.create_container(container))
         except AzBatchError as error:
@@ -143,7 +139,6 @@ class StorageResolver:
                 )
             else:
                 raise
-        self._made.add(container)
 
     def _sign(self, reference: StorageRef) -> str:
         from azure.storage.blob import ContainerSasPermissions, generate_container_sas  # noqa: PLC0415 - azure.* late
@@ -176,17 +171,18 @@ class StorageResolver:
                 f"without an account key, signatures for storage last {lifetime.days} days, the job may last"
                 f" {self._lifetime.days}: later uploads would fail; use an identity or a shorter wall time"
             )
-        if self._delegation is None:
-            begin, end = self._begin - _CLOCKS_DIFFER, self._begin + lifetime
-            self._delegation = self._send(lambda client: client.get_user_delegation_key(begin, end))
-        return lifetime, {"user_delegation_key": self._delegation}
+        begin, end = self._begin - _CLOCKS_DIFFER, self._begin + lifetime
+        delegation = self._delegation.get(
+            None, lambda: self._send(lambda client: client.get_user_delegation_key(begin, end))
+        )
+        return lifetime, {"user_delegation_key": delegation}
 
     def _account_key(self) -> str | None:
         storage = self._storage
         if storage.account_key is None:
             return None
         key = storage.account_key.reveal(self._secrets).strip()
-        credentials.decode_key(key, f"the key of the storage account {storage.account_name!r}")
+        credentials.check_key(key, f"the key of the storage account {storage.account_name!r}")
         return key
 
     def _build(self) -> Any:
@@ -202,7 +198,7 @@ class StorageResolver:
         elif credentials.is_key(self._account):
             credential = credentials.build_default(self._account)
         else:
-            credential = credentials.build_token(self._account)
+            credential = credentials.build_token(self._account, clock=self._clock)
         if key is None and not storage.blob_endpoint.startswith("https://"):
             raise ConfigurationError(
                 f"the storage account {storage.account_name!r} has an http endpoint,"
@@ -212,19 +208,19 @@ class StorageResolver:
         settings = {} if self._transport is None else {"transport": self._transport}
         return BlobServiceClient(storage.blob_endpoint, credential=credential, retry_total=0, **settings)
 
-    def _send(self, function: Callable[[Any], Any]) -> Any:
+    def _send(self, function: Callable[[Any], T]) -> T:
         """Send one request to the storage. There are few: no connection is kept for more."""
-        from azure.core.exceptions import AzureError  # noqa: PLC0415 - azure.* is imported late
 
-        def attempt() -> Any:
-            try:
-                with self._build() as client:
-                    return function(client)
-            except AzureError as exc:
-                raise error_mapping.from_sdk(exc, self._storage.blob_endpoint) from exc
+        def attempt() -> T:
+            with self._build() as client:
+                return function(client)
 
-        return retries.run(
-            attempt, self._retry, name="storage", sleep=self._clock.sleep, clock=self._clock.monotonic
+        return sending.send(
+            attempt,
+            endpoint=self._storage.blob_endpoint,
+            name="storage",
+            clock=self._clock,
+            settings=self._retry,
         )
 
     def _warn(self, text: str) -> None:

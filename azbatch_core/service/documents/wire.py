@@ -1,8 +1,4 @@
-"""Reading the service's documents: SDK models become plain dicts, times and durations become Python's.
-
-An SDK model is a mapping over the JSON it came from; working on that JSON keeps a value of an enum that the
-SDK does not know, and costs nothing for fields that nobody reads.
-"""
+"""Reading the service's documents: their times, durations and metadata become Python's."""
 
 from __future__ import annotations
 
@@ -19,14 +15,6 @@ _DURATION = re.compile(
 )
 # The service's "no limit" is 10675199 days and a bit; nothing that a person asks for comes near.
 UNLIMITED = timedelta(days=3_650_000)
-_MINUTE = 60
-_HOUR = 3600
-_DAY = 86400
-
-
-def rest(model: Any) -> dict[str, Any]:
-    """The REST document behind an SDK model (or a mapping), in the service's own names."""
-    return dict(model.items())
 
 
 def moment(value: object) -> datetime | None:
@@ -51,15 +39,6 @@ def duration(value: object) -> timedelta | None:
             return None
         found = timedelta(**{unit: float(number) for unit, number in match.groupdict(default="0").items()})
     return None if found >= UNLIMITED else found
-
-
-def text_of(length: timedelta) -> str:
-    """A duration for a person: ``90 s``, ``15 min``, ``2 h``, ``7 d``."""
-    seconds = length.total_seconds()
-    for size, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min")):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:g} s"
 
 
 def metadata_of(document: Mapping[str, Any]) -> dict[str, str]:

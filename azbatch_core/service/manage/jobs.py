@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from azbatch_core.catalog import metadata_names
 from azbatch_core.errors import AzBatchError
 from azbatch_core.service.accounts.facts import current_user
 from azbatch_core.service.documents import requests
@@ -30,32 +31,35 @@ if TYPE_CHECKING:
 
     from azbatch_core.service.connect.connection import Connection
 
-_USER = "azbatch:user"
-_STAMP = "azbatch:stamp"
-_NAME = "azbatch:name"
 _AT_ONCE = 8
 
 
-def summaries(connection: Connection, *, mine: bool) -> Iterator[JobSummary]:
-    """The account's jobs in the service's order; with `mine`, those that azbatch submitted for this user.
+def summaries(connection: Connection, *, mine: bool, limit: int | None = None) -> Iterator[JobSummary]:
+    """The account's jobs, the newest first; with `mine`, those that azbatch submitted for this user.
 
-    One request a page, and one for each job that is given, or two where it may be stuck: take only as many as
-    are shown.
+    One request a page of the list, then one for each job that is given, or two where it may be stuck: take
+    only as many as are shown.
     """
     user = current_user()
-    wanted = (
-        job
-        for job in requests.listing(connection, "jobs", select=requests.JOB_SELECT)
-        if not mine or _is_of(job, user)
+    listed = requests.listing(connection, "jobs", select=requests.JOB_SELECT)
+    # The service lists by id.
+    newest_first = sorted(
+        (job for job in listed if not mine or _is_of(job, user)), key=_made_at, reverse=True
     )
+    wanted = iter(newest_first[:limit])
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="azbatch-jobs") as pool:
         while batch := list(islice(wanted, _AT_ONCE)):
             yield from pool.map(lambda job: _look(connection, job), batch)
 
 
+def _made_at(job: Mapping[str, Any]) -> float:
+    created = moment(job.get("creationTime"))
+    return created.timestamp() if created else 0.0
+
+
 def _is_of(job: Mapping[str, Any], user: str) -> bool:
     metadata = metadata_of(job)
-    return _STAMP in metadata and metadata.get(_USER) == user
+    return metadata_names.STAMP in metadata and metadata.get(metadata_names.USER) == user
 
 
 def _look(connection: Connection, job: Mapping[str, Any]) -> JobSummary:
@@ -65,7 +69,7 @@ def _look(connection: Connection, job: Mapping[str, Any]) -> JobSummary:
     if not left_behind or found.total > requests.PAGE:
         return found
     try:
-        tasks = list(requests.listing(connection, "jobs", found.job_id, "tasks", select=TASK_SELECT))
+        tasks = list(requests.listing(connection, "jobs", found.id, "tasks", select=TASK_SELECT))
     except AzBatchError:
         return found
     status = job_status(found.handle, job, task_statuses(job, tasks))
@@ -90,10 +94,10 @@ def summary(account: str, job: Mapping[str, Any], counts: Mapping[str, int]) -> 
     execution = job.get("executionInfo") or {}
     return JobSummary(
         handle=f"{account}:{job.get('id')}",
-        job_id=str(job.get("id")),
+        id=str(job.get("id")),
         state=_state(job, counts),
-        name=metadata.get(_NAME) or job.get("displayName"),
-        user=metadata.get(_USER),
+        display_name=job.get("displayName"),
+        user=metadata.get(metadata_names.USER),
         pool_id=execution.get("poolId") or (job.get("poolInfo") or {}).get("poolId"),
         created=moment(job.get("creationTime")),
         ended=moment(execution.get("endTime")),

@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.errors import Conflict, NotFound, WaitTimeout
+from azbatch_core.catalog import metadata_names
+from azbatch_core.errors import Conflict, NotFound, SpecError, WaitTimeout
 from azbatch_core.service.documents import requests
 from azbatch_core.service.documents.wire import metadata_of, moment
 from azbatch_core.service.manage import lifecycle
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("azbatch")
 
-_OURS = "azbatch:"
 _STEADY_WITHIN = 120.0
 _DELETED_WITHIN = 900.0
 _BUSY = frozenset({"PoolBeingResized", "OperationInvalidForCurrentState", "PoolBeingCreated"})
@@ -64,11 +64,22 @@ def ensure(connection: Connection, planned: PlannedPool, reveal: Callable[[Any],
 
 def _get(connection: Connection, pool_id: str) -> dict[str, Any] | None:
     try:
-        document: dict[str, Any] = requests.send(
-            connection, "GET", "pools", pool_id, query={"$select": ",".join(pool_health.POOL_SELECT)}
-        )
+        return _read(connection, pool_id)
     except NotFound:
         return None
+
+
+def _read(connection: Connection, pool_id: str) -> dict[str, Any]:
+    query = {"$select": ",".join(pool_health.POOL_SELECT)}
+    try:
+        document: dict[str, Any] = requests.send(connection, "GET", "pools", pool_id, query=query)
+    except NotFound as error:
+        raise NotFound(
+            f"the account {connection.account.name} has no pool {pool_id!r}",
+            code=error.code,
+            request_id=error.request_id,
+            hint="`azbatch pools` lists them",
+        ) from error
     return document
 
 
@@ -88,58 +99,100 @@ def growth(pool: Mapping[str, Any], wanted: tuple[int, int]) -> tuple[int, int] 
 
 
 def _grow(connection: Connection, pool_id: str, pool: Mapping[str, Any], wanted: tuple[int, int]) -> None:
-    from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
-
     targets = growth(pool, wanted)
     if targets is None:
         return
-    body = {"targetDedicatedNodes": targets[0], "targetLowPriorityNodes": targets[1]}
     try:
-        _when_steady(
-            connection,
-            lambda: connection.call(sdk.resize_pool, connection.client, pool_id, body),
-        )
+        _send_resize(connection, pool_id, targets, timeout=_STEADY_WITHIN)
     except (Conflict, WaitTimeout) as error:
         # The job can run on what is there; a resize that somebody else began is theirs to end.
         LOG.warning("pool %s was not resized to %d + %d nodes: %s", pool_id, *targets, error.message)
 
 
-def _when_steady(connection: Connection, act: Callable[[], object]) -> None:
-    """Do it, again while the pool is busy with another resize, up to a bound."""
+def resize(
+    connection: Connection, pool_id: str, *, nodes: int | None, spot_nodes: int | None, timeout: float
+) -> None:
+    """Ask for other numbers of nodes; None leaves a number as it is. Returns once that is accepted.
+
+    Raises:
+        NotFound: There is no such pool.
+        SpecError: A number is negative, or none is given.
+        Conflict: A formula decides on the pool's size, or its state forbids it.
+        WaitTimeout: Another change of its size was still under way at the bound.
+    """
+    for name, number in (("nodes", nodes), ("spot_nodes", spot_nodes)):
+        if number is not None and number < 0:
+            raise SpecError(f"{name}: {number} is negative: a pool has 0 nodes or more", field=name)
+    if nodes is None and spot_nodes is None:
+        raise SpecError(
+            "how many nodes the pool is to have is missing", hint="give nodes, spot_nodes or both"
+        )
+    pool = _read(connection, pool_id)
+    if pool.get("enableAutoScale"):
+        raise Conflict(f"a formula decides on the size of the pool {pool_id}", hint="change its formula")
+    targets = (
+        int(pool.get("targetDedicatedNodes") or 0) if nodes is None else nodes,
+        int(pool.get("targetLowPriorityNodes") or 0) if spot_nodes is None else spot_nodes,
+    )
+    _send_resize(connection, pool_id, targets, timeout=timeout)
+
+
+def _send_resize(connection: Connection, pool_id: str, targets: tuple[int, int], *, timeout: float) -> None:
+    """Ask for a size, again while the pool is busy with another change of it, up to a bound."""
+    body = {"targetDedicatedNodes": targets[0], "targetLowPriorityNodes": targets[1]}
     clock = connection.clock
-    deadline = clock.monotonic() + _STEADY_WITHIN
+    deadline = clock.monotonic() + timeout
     pace = Intervals.of(connection)
     interval = pace.first
     while True:
         try:
-            act()
+            requests.send(connection, "POST", "pools", pool_id, "resize", body=body)
         except Conflict as error:
-            if error.code not in _BUSY or clock.monotonic() >= deadline:
+            if error.code not in _BUSY:
                 raise
+            left = deadline - clock.monotonic()
+            if left <= 0:
+                raise WaitTimeout(
+                    f"another change of the pool {pool_id} is still under way after {timeout:g} s",
+                    hint="try again later",
+                ) from error
         else:
             return
-        clock.sleep(interval)
+        clock.sleep(min(interval, left))
         interval = min(pace.longest, interval * pace.factor)
 
 
 def summaries(connection: Connection) -> Iterator[PoolSummary]:
     """Every pool of the account."""
     for pool in requests.listing(connection, "pools", select=pool_health.POOL_SELECT):
-        yield PoolSummary(
-            id=str(pool.get("id")),
-            state=str(pool.get("state", "unknown")).lower(),
-            allocation_state=str(pool.get("allocationState", "unknown")).lower(),
-            vm_size=str(pool.get("vmSize", "")),
-            dedicated=int(pool.get("currentDedicatedNodes") or 0),
-            target_dedicated=int(pool.get("targetDedicatedNodes") or 0),
-            spot=int(pool.get("currentLowPriorityNodes") or 0),
-            target_spot=int(pool.get("targetLowPriorityNodes") or 0),
-            slots=int(pool.get("taskSlotsPerNode") or 1),
-            autoscale=bool(pool.get("enableAutoScale")),
-            errors=tuple(_errors(pool)),
-            managed=any(name.startswith(_OURS) for name in metadata_of(pool)),
-            created=moment(pool.get("creationTime")),
-        )
+        yield _summary(pool)
+
+
+def find(connection: Connection, pool_id: str) -> PoolSummary:
+    """One pool.
+
+    Raises:
+        NotFound: There is no such pool.
+    """
+    return _summary(_read(connection, pool_id))
+
+
+def _summary(pool: Mapping[str, Any]) -> PoolSummary:
+    return PoolSummary(
+        id=str(pool.get("id")),
+        state=str(pool.get("state", "unknown")).lower(),
+        allocation_state=str(pool.get("allocationState", "unknown")).lower(),
+        vm_size=str(pool.get("vmSize", "")),
+        dedicated_nodes=int(pool.get("currentDedicatedNodes") or 0),
+        target_dedicated_nodes=int(pool.get("targetDedicatedNodes") or 0),
+        spot_nodes=int(pool.get("currentLowPriorityNodes") or 0),
+        target_spot_nodes=int(pool.get("targetLowPriorityNodes") or 0),
+        task_slots_per_node=int(pool.get("taskSlotsPerNode") or 1),
+        autoscale=bool(pool.get("enableAutoScale")),
+        errors=tuple(_errors(pool)),
+        managed=any(name.startswith(metadata_names.PREFIX) for name in metadata_of(pool)),
+        created=moment(pool.get("creationTime")),
+    )
 
 
 def _errors(pool: Mapping[str, Any]) -> Iterator[str]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from azbatch_core.errors import AzBatchError, Conflict, InvalidRequest, NotFound
 from azbatch_core.service.documents import files, requests
-from azbatch_core.service.output import uploaded_logs
 from azbatch_core.service.output.tail import Source, Tail
+from azbatch_core.service.output.uploaded_logs import UploadedLogs
 from azbatch_core.service.states import LogChunk, TaskState
 from azbatch_core.service.watch.watcher import Intervals, watch
 
@@ -52,13 +52,13 @@ class _NodeFile:
 class _Rescue:
     """What to do about output that is not on the node any more."""
 
-    def __init__(self, connection: Connection, job_id: str) -> None:
+    def __init__(self, connection: Connection, copies: UploadedLogs) -> None:
         self._connection = connection
-        self._job_id = job_id
+        self._copies = copies
 
     def copy(self, task_id: str, stream: OneStream) -> NamedSource | None:
         """The copy in storage, if the task makes one."""
-        return uploaded_logs.find(self._connection, self._job_id, task_id, f"{stream}.txt")
+        return self._copies.find(task_id, f"{stream}.txt")
 
     def why_gone(self, task: TaskStatus) -> str:
         """Where the node's file went."""
@@ -86,7 +86,7 @@ class Rescue(Protocol):
     """What `TaskLog` asks when a file is not on its node."""
 
     def copy(self, task_id: str, stream: OneStream) -> NamedSource | None:
-        """The copy in storage, if the task makes one."""
+        """The copy in storage, if the task makes one; `AzBatchError` where that cannot be found out."""
 
     def why_gone(self, task: TaskStatus) -> str:
         """Where the node's file went."""
@@ -125,8 +125,8 @@ class TaskLog:
         if task.state.final:
             self.done = True
             for stream, tail in self._tails.items():
-                if not tail.seen:
-                    yield from self._copy(task, stream)
+                if not tail.complete:
+                    yield from self._copy(task, stream, tail.offset)
 
     def _begun_anew(self, task: TaskStatus, *, shrunk: bool) -> bool:
         """Whether the file belongs to another try than what was read of it.
@@ -147,17 +147,29 @@ class TaskLog:
         if rest:
             yield LogChunk(self._task_id, stream, rest)
 
-    def _copy(self, task: TaskStatus, stream: OneStream) -> Iterator[LogChunk]:
-        """What storage has of a file that is not on the node any more, or a notice."""
+    def _copy(self, task: TaskStatus, stream: OneStream, start: int) -> Iterator[LogChunk]:
+        """What storage has, from `start` on, of a file that is not on the node any more; or a notice."""
         gone = f"{stream} is gone, because {self._rescue.why_gone(task)}"
-        copy = self._rescue.copy(self._task_id, stream)
+        try:
+            copy = self._rescue.copy(self._task_id, stream)
+        except AzBatchError as error:
+            yield self._notice(f"{gone}; whether a copy of it was kept cannot be found out: {error.message}")
+            return
         if copy is None:
             yield self._notice(f"{gone}; no copy of it was kept")
             return
-        tail = Tail(copy)
-        tail.measure()
-        yield from self._all(stream, tail, last=True)
-        if not tail.seen:
+        tail = Tail(copy, start=start)
+        why = ""
+        try:
+            tail.measure()
+            yield from self._all(stream, tail, last=True)
+        except AzBatchError as error:
+            why = f": {error.message}"
+        if tail.missing:
+            yield self._notice(f"{stream} ends {tail.missing:,} bytes early in its copy {copy.name}{why}")
+        elif why:
+            yield self._notice(f"{gone}; its copy {copy.name} cannot be read{why}")
+        elif not tail.seen:
             yield self._notice(f"{gone}; its copy {copy.name} is not there either")
 
     def _notice(self, text: str) -> LogChunk:
@@ -172,10 +184,22 @@ def read(
     Raises:
         NotFound: No such job or task.
     """
+    with UploadedLogs(connection, job_id) as copies:
+        yield from _read(connection, job_id, task_id, stream, _Rescue(connection, copies), follow=follow)
+
+
+def _read(
+    connection: Connection,
+    job_id: str,
+    task_id: str | None,
+    stream: LogStream,
+    rescue: _Rescue,
+    *,
+    follow: bool,
+) -> Iterator[LogChunk]:
     shared = watch(connection, job_id)
     streams: tuple[OneStream, ...] = ("stdout", "stderr") if stream == "both" else (stream,)
     logs: dict[str, TaskLog] = {}
-    rescue = _Rescue(connection, job_id)
     pace = Intervals.of(connection)
     interval = pace.first
     while True:

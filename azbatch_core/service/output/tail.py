@@ -32,10 +32,10 @@ class Tail:
         seen: Whether the file was ever there.
     """
 
-    def __init__(self, source: Source, piece: int = PIECE) -> None:
+    def __init__(self, source: Source, piece: int = PIECE, *, start: int = 0) -> None:
         self._source = source
         self._piece = piece
-        self.offset = 0
+        self.offset = start
         self.seen = False
         self._length: int | None = None
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -61,6 +61,16 @@ class Tail:
             text = self._decoder.decode(data)
             if text:
                 yield text
+
+    @property
+    def complete(self) -> bool:
+        """Whether the file was there when it was last measured, and was read to that length."""
+        return self._length is not None and not self.missing
+
+    @property
+    def missing(self) -> int:
+        """Bytes up to the length last measured that `news` could not read."""
+        return max(0, (self._length or 0) - self.offset)
 
     def rest(self) -> str:
         """What a cut character leaves at the end of the file."""

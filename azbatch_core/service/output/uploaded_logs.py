@@ -1,27 +1,35 @@
 """The copy of a task's file that its own output files put into the account's storage.
 
-Which blob that is follows from the task's record on the service, so any machine that knows the job can find
-it.
+Which blob that is follows from the task's record on the service, so any machine that knows the job
+can find it.
 """
 
 from __future__ import annotations
 
-import fnmatch
+from contextlib import ExitStack
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
-from azbatch_core.errors import AzBatchError
+from azbatch_core.errors import NotFound
+from azbatch_core.service.connect import sending
+from azbatch_core.service.connect.retry import RetrySettings
 from azbatch_core.service.documents import requests
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from typing_extensions import Self
 
     from azbatch_core.service.connect.connection import Connection
+    from azbatch_core.service.connect.storage import StorageResolver
     from azbatch_core.specs import StorageSpec
 
-_WILD = "*?["
+T = TypeVar("T")
+
 _READING = timedelta(hours=1)
+_BOUNDS = RetrySettings(attempts=4, total_time=30.0)
 
 
 class BlobCopy:
@@ -31,47 +39,102 @@ class BlobCopy:
         name: ``CONTAINER/BLOB``.
     """
 
-    def __init__(self, blob: Any, name: str) -> None:
+    def __init__(self, connection: Connection, blob: Any, name: str) -> None:
+        self._connection = connection
         self._blob = blob
         self.name = name
 
     def size(self) -> int | None:
-        """None when there is no such blob, or nobody here may read it."""
-        from azure.core.exceptions import AzureError  # noqa: PLC0415 - azure.* is imported late
+        """None when there is no such blob.
 
+        Raises:
+            AzBatchError: The storage did not say: it is out of reach, or nobody here may read it.
+        """
         try:
-            return int(self._blob.get_blob_properties().size)
-        except AzureError:
+            return int(self._send(lambda: self._blob.get_blob_properties().size))
+        except NotFound:
             return None
 
     def read(self, start: int, end: int) -> bytes:
-        """The bytes from `start` up to `end`."""
-        from azure.core.exceptions import AzureError  # noqa: PLC0415 - azure.* is imported late
+        """The bytes from `start` up to `end`.
 
+        Raises:
+            AzBatchError: They could not be read.
+        """
+        return self._send(lambda: bytes(self._blob.download_blob(offset=start, length=end - start).readall()))
+
+    def _send(self, function: Callable[[], T]) -> T:
+        return sending.send(
+            function,
+            # Without its query, which is the signature.
+            endpoint=str(self._blob.url).partition("?")[0],
+            name="storage",
+            clock=self._connection.clock,
+            settings=_BOUNDS,
+        )
+
+
+class UploadedLogs:
+    """The copies of a job's files. Storage is opened for the first that is looked for."""
+
+    def __init__(self, connection: Connection, job_id: str) -> None:
+        self._connection = connection
+        self._job_id = job_id
+        self._resolver: StorageResolver | None = None
+        self._containers: dict[str, Any] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+    def find(self, task_id: str, name: str) -> BlobCopy | None:
+        """The copy of a file in the task's folder (``stdout.txt``); None where the task uploads no such file.
+
+        Only the account's own storage is looked at: the task's record holds no signature that may read.
+
+        Raises:
+            AzBatchError: The task's record, or the storage, cannot be asked.
+        """
+        storage = self._connection.account.storage
+        if storage is None:
+            return None
         try:
-            return bytes(self._blob.download_blob(offset=start, length=end - start).readall())
-        except AzureError:
-            return b""
-
-
-def find(connection: Connection, job_id: str, task_id: str, name: str) -> BlobCopy | None:
-    """The copy of a file in the task's folder (``stdout.txt``); None where the task uploads no such file.
-
-    Only the account's own storage is looked at: the task's record does not hold a signature that may read.
-    """
-    storage = connection.account.storage
-    if storage is None:
+            task = requests.get_task(self._connection, self._job_id, task_id, ("id", "outputFiles"))
+        except NotFound:
+            return None
+        for output in task.get("outputFiles") or ():
+            found = blob_name(output, name)
+            container = container_name(output, storage)
+            if found is not None and container is not None:
+                blob = self._container(container).get_blob_client(found)
+                return BlobCopy(self._connection, blob, f"{container}/{found}")
         return None
-    try:
-        task = requests.get_task(connection, job_id, task_id, ("id", "outputFiles"))
-    except AzBatchError:
-        return None
-    for output in task.get("outputFiles") or ():
-        found = blob_name(output, name)
-        container = container_name(output, storage)
-        if found is not None and container is not None:
-            return BlobCopy(_open(connection, container, found), f"{container}/{found}")
-    return None
+
+    def _container(self, name: str) -> Any:
+        from azure.storage.blob import ContainerClient  # noqa: PLC0415 - a quarter of a second
+
+        from azbatch_core.plan.secrets import StorageRef  # noqa: PLC0415 - only where a copy is wanted
+        from azbatch_core.service.connect.storage import StorageResolver  # noqa: PLC0415 - same
+
+        if self._resolver is None:
+            connection = self._connection
+            self._resolver = StorageResolver(
+                connection.account,
+                lifetime=_READING,
+                credential=connection.credential,
+                clock=connection.clock,
+                retry=_BOUNDS,
+            )
+        if name not in self._containers:
+            url = self._resolver(StorageRef(name, permission="rl"))
+            client = ContainerClient.from_container_url(url, retry_total=0)
+            self._containers[name] = self._open.enter_context(client)
+        return self._containers[name]
 
 
 def blob_name(output: Mapping[str, Any], name: str) -> str | None:
@@ -80,19 +143,14 @@ def blob_name(output: Mapping[str, Any], name: str) -> str | None:
     The pattern counts from the task's working directory, one below its folder. A pattern with a wildcard
     makes the path a folder; one without makes it the blob's name (`OutputFileBlobContainerDestination` docs).
     """
+    from azbatch_core.plan.globs import has_wildcard, overlap  # noqa: PLC0415 - pydantic is not free
+
     pattern = str(output.get("filePattern") or "").replace("\\", "/")
     path = str(((output.get("destination") or {}).get("container") or {}).get("path") or "").strip("/")
-    for prefix in ("../", "$AZ_BATCH_TASK_DIR/", "${AZ_BATCH_TASK_DIR}/"):
-        if pattern.startswith(prefix):
-            pattern = pattern[len(prefix) :]
-            break
-    else:
+    if not overlap(pattern, f"../{name}"):
         return None
-    if not any(letter in pattern for letter in _WILD):
-        return (path or name) if pattern == name else None
-    flat = pattern.removeprefix("**/")
-    if "/" in flat or not fnmatch.fnmatchcase(name, flat):
-        return None
+    if not has_wildcard(pattern):
+        return path or name
     return f"{path}/{name}" if path else name
 
 
@@ -103,14 +161,3 @@ def container_name(output: Mapping[str, Any], storage: StorageSpec) -> str | Non
     if here.netloc.lower() != there.netloc.lower() or not there.path.startswith(f"{here.path}/"):
         return None
     return there.path[len(here.path) + 1 :].split("/", 1)[0] or None
-
-
-def _open(connection: Connection, container: str, name: str) -> Any:
-    from azure.storage.blob import ContainerClient  # noqa: PLC0415 - a quarter of a second
-
-    from azbatch_core.plan.secrets import StorageRef  # noqa: PLC0415 - only where a copy is wanted
-    from azbatch_core.service.connect.storage import StorageResolver  # noqa: PLC0415 - same
-
-    resolve = StorageResolver(connection.account, lifetime=_READING, credential=connection.credential)
-    url = resolve(StorageRef(container, permission="rl"))
-    return ContainerClient.from_container_url(url).get_blob_client(name)

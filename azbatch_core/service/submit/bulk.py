@@ -33,8 +33,9 @@ WORKERS = 4
 MAX_ROUNDS = 6
 _FIRST_WAIT = 0.25
 _LONGEST_WAIT = 8.0
-_NOT_SENT = "not sent: the submission had stopped"
-_TOO_LARGE = ("RequestBodyTooLarge", "RequestEntityTooLarge")
+NOT_SENT = "not sent: the submission had stopped"
+"""What a task's result says that was never on its way."""
+_TOO_LARGE = "RequestBodyTooLarge"
 
 
 class Channel(Protocol):
@@ -107,7 +108,9 @@ class BulkAdd:
         self._seen: set[str] = set()
         self._stopped = threading.Event()
         self._fatal: BaseException | None = None
+        self._settled = 0
         self._reported = 0
+        self._counting = threading.Lock()
 
     def run(self, source: Iterable[Wanted | TaskAddResult]) -> BulkOutcome:
         """Add every task of the source; at most `workers` chunks are taken ahead of the answers.
@@ -131,7 +134,7 @@ class BulkAdd:
                 self._stop(error)
         # Workers settle whatever they were given; the rest never left.
         results = [
-            result or TaskAddResult(name, "failed", _NOT_SENT)
+            result or TaskAddResult(name, "failed", NOT_SENT)
             for name, result in zip(self._ids, self._results, strict=True)
         ]
         return BulkOutcome(results, self._fatal)
@@ -140,11 +143,10 @@ class BulkAdd:
         done, left = wait(pending, return_when=FIRST_COMPLETED)
         for future in done:
             future.result()
-        if self._on_progress:
-            settled = sum(result is not None for result in self._results)
-            if settled != self._reported:
-                self._reported = settled
-                self._on_progress(settled)
+        # Counted as results come: looking at all of them after each answer would take ever longer.
+        if self._on_progress and self._settled != self._reported:
+            self._reported = self._settled
+            self._on_progress(self._reported)
         return left
 
     def _chunks(self, source: Iterable[Wanted | TaskAddResult]) -> Iterator[list[_Item]]:
@@ -165,22 +167,28 @@ class BulkAdd:
             self._ids.append(wanted.id)
             self._results.append(None)
             if isinstance(wanted, TaskAddResult):
-                self._results[index] = wanted
+                self._answer(index, wanted)
                 continue
             name = wanted.id.lower()
             size = len(json.dumps(wanted.body)) + SEPARATOR
             if name in self._seen:
                 text = "the id stands twice in this submission (ids compare without case)"
-                self._results[index] = TaskAddResult(wanted.id, "failed", text, "TaskExists")
+                self._answer(index, TaskAddResult(wanted.id, "failed", text, "TaskExists"))
             elif size + ENVELOPE > MAX_BYTES:
                 text = (
                     f"the task is {size:,} bytes as sent, and the service takes less than {MAX_BYTES:,}: "
                     "move long arguments or file lists into a resource file or a container prefix"
                 )
-                self._results[index] = TaskAddResult(wanted.id, "failed", text, _TOO_LARGE[0])
+                self._answer(index, TaskAddResult(wanted.id, "failed", text, _TOO_LARGE))
             else:
                 self._seen.add(name)
                 yield _Item(index, wanted, size)
+
+    def _answer(self, index: int, result: TaskAddResult) -> None:
+        """Keep the first result of a task, and count it."""
+        with self._counting:
+            self._settled += self._results[index] is None
+            self._results[index] = result
 
     def _settle(self, chunk: list[_Item]) -> None:
         """Send one chunk until each of its tasks has a result. Runs in a worker thread."""
@@ -189,7 +197,7 @@ class BulkAdd:
             while groups:
                 group = groups.popleft()
                 if self._stopped.is_set():
-                    self._fail(group, _NOT_SENT)
+                    self._fail(group, NOT_SENT)
                     continue
                 try:
                     members, resent = self._channel.post([item.wanted.body for item in group])
@@ -207,7 +215,7 @@ class BulkAdd:
             unsure = "" if certain else "it may or may not be in the job: "
             self._fail(group, f"{unsure}{getattr(error, 'message', error)}", getattr(error, "code", None))
             for rest in groups:
-                self._fail(rest, _NOT_SENT)
+                self._fail(rest, NOT_SENT)
 
     def _halves(self, group: list[_Item], error: InvalidRequest) -> list[list[_Item]]:
         """Split a refused request, so that one bad or fat task does not take the others with it."""
@@ -227,9 +235,9 @@ class BulkAdd:
             # The service writes "Success" where its description says "success".
             state = str(member.get("status")).lower()
             if state == "success":
-                self._results[item.index] = TaskAddResult(item.wanted.id, "added")
+                self._answer(item.index, TaskAddResult(item.wanted.id, "added"))
             elif state == "clienterror":
-                self._results[item.index] = self._refused(item, member.get("error") or {})
+                self._answer(item.index, self._refused(item, member.get("error") or {}))
             elif item.rounds < MAX_ROUNDS:
                 item.rounds += 1
                 item.maybe_in = True
@@ -259,7 +267,7 @@ class BulkAdd:
     def _fail(self, items: Iterable[_Item], text: str, code: str | None = None) -> None:
         for item in items:
             if self._results[item.index] is None:
-                self._results[item.index] = TaskAddResult(item.wanted.id, "failed", text, code)
+                self._answer(item.index, TaskAddResult(item.wanted.id, "failed", text, code))
 
     def _stop(self, error: BaseException) -> None:
         if self._fatal is None:

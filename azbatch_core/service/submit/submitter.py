@@ -14,16 +14,25 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.errors import AzBatchError, Conflict, NotFound, SpecError, SubmissionError
+from azbatch_core.catalog import metadata_names
+from azbatch_core.errors import (
+    AzBatchError,
+    ConfigurationError,
+    Conflict,
+    NotFound,
+    SpecError,
+    SubmissionError,
+)
 from azbatch_core.plan.secrets import StorageRef, leaves, reveal
 from azbatch_core.service.connect import keyvault
+from azbatch_core.service.connect.connection import is_loopback
 from azbatch_core.service.connect.storage import StorageResolver, signature_lifetime
 from azbatch_core.service.documents import requests
 from azbatch_core.service.documents.wire import metadata_of
 from azbatch_core.service.handle import JobHandle
 from azbatch_core.service.manage import lifecycle, pools
 from azbatch_core.service.states import Submission, TaskAddResult
-from azbatch_core.service.submit.bulk import BulkAdd, Wanted, refused_spec
+from azbatch_core.service.submit.bulk import NOT_SENT, BulkAdd, Wanted, refused_spec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,7 +41,6 @@ if TYPE_CHECKING:
     from azbatch_core.service.connect.connection import Connection
     from azbatch_core.specs import TaskSpec
 
-STAMP = "azbatch:stamp"
 _NAMED = 3
 _DELETED_WITHIN = 600.0
 
@@ -67,18 +75,41 @@ class JobChannel:
         return task.get("commandLine")
 
 
+def _check_account(connection: Connection, plan: Plan) -> None:
+    """A plan is made of what its account has: another may have other pools, storage and powers."""
+    if plan.account != connection.account.name:
+        where = f"and this is {connection.account.name!r}"
+    elif plan.endpoint != connection.endpoint and not (
+        # The local service has another port after each start.
+        is_loopback(plan.endpoint) and connection.is_local
+    ):
+        where = f"at {plan.endpoint}, and this one is at {connection.endpoint}"
+    else:
+        return
+    raise ConfigurationError(
+        f"the plan was made for the account {plan.account!r} {where}", hint="plan the job on this account"
+    )
+
+
 class Submitter:
-    """One submission: carries one plan out."""
+    """One submission: carries one plan out.
+
+    Raises:
+        ConfigurationError: The plan was made for another account.
+    """
 
     def __init__(self, connection: Connection, plan: Plan) -> None:
         self._connection = connection
         self._plan = plan
         self._handle = JobHandle(connection, plan.job_id)
-        self._secrets = keyvault.resolver(connection.account, connection.credential)
+        _check_account(connection, plan)
+        self._secrets = keyvault.resolver(connection.account, connection.credential, clock=connection.clock)
         self._storage = StorageResolver(
-            connection.account, lifetime=signature_lifetime(plan.job), credential=connection.credential
+            connection.account,
+            lifetime=signature_lifetime(plan.job),
+            credential=connection.credential,
+            clock=connection.clock,
         )
-        self._refused: list[TaskAddResult] = []
 
     def run(
         self,
@@ -140,7 +171,7 @@ class Submitter:
             job = requests.get_job(self._connection, self._plan.job_id)
         except NotFound:
             return False
-        return metadata_of(job).get(STAMP) == self._plan.stamp
+        return metadata_of(job).get(metadata_names.STAMP) == self._plan.stamp
 
     def _taken(self, error: Conflict) -> Conflict:
         hint = "leave the id out for a unique one, or use recreate to replace the old job"
@@ -198,7 +229,7 @@ class Submitter:
 
     def _unsent(self, taken: int) -> Iterator[TaskAddResult]:
         for task in self._plan.tasks[taken:]:
-            yield TaskAddResult(task.id, "failed", "not sent: the submission had stopped")
+            yield TaskAddResult(task.id, "failed", NOT_SENT)
 
     def _let_it_end(self, submission: Submission) -> None:
         """From now on the job ends when its tasks are complete, and frees its place in the quota."""

@@ -136,9 +136,9 @@ def judge(ground: Ground, queued: Sequence[TaskStatus]) -> str | None:
         return f"the pool {ground.pool_id} does not exist" if missing else None
     if str(ground.pool.get("state", "")).lower() == "deleting":
         return None if ground.own_pool else f"the pool {ground.pool_id} is being deleted"
-    if queued and all(task.slots > ground.slots for task in queued):
+    if queued and all(task.required_slots > ground.slots for task in queued):
         return (
-            f"the tasks need {min(task.slots for task in queued)} task slots,"
+            f"the tasks need {min(task.required_slots for task in queued)} task slots,"
             f" and a node of the pool {ground.pool_id} has {ground.slots}"
         )
     return _judge_nodes(ground) if ground.steady else None
@@ -178,9 +178,7 @@ def node_trouble(node: Mapping[str, Any]) -> str:
     """What is wrong with a broken node, on one line; a start task's failure is called that."""
     name = short_id(str(node.get("id")))
     if state_of(node) == "starttaskfailed":
-        info = node.get("startTaskInfo") or {}
-        said = _said(info)
-        return f"the start task failed on node {name} ({said})"
+        return f"the start task failed on node {name} ({_said(node.get('startTaskInfo') or {})})"
     errors = [task_failures.describe(error) for error in node.get("errors") or ()]
     return f"node {name} is {state_of(node)}" + (f" ({errors[0]})" if errors else "")
 
@@ -207,12 +205,7 @@ def preparation_failed(entry: Mapping[str, Any]) -> bool:
 def preparation_words(entry: Mapping[str, Any]) -> str:
     """How a preparation task failed, on one line."""
     info = entry.get("jobPreparationTaskExecutionInfo") or {}
-    said = (
-        task_failures.exit_words(info.get("exitCode"))
-        or task_failures.describe(info.get("failureInfo"))
-        or "no reason given"
-    )
-    return f"{said} on node {short_id(str(entry.get('nodeId')))}"
+    return f"{_said(info)} on node {short_id(str(entry.get('nodeId')))}"
 
 
 def _said(info: Mapping[str, Any]) -> str:

@@ -8,7 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.service.documents.wire import moment
-from azbatch_core.service.states import MAX_FAILURES, Category, JobState, JobStatus, TaskState, TaskStatus
+from azbatch_core.service.states import (
+    MAX_FAILURES,
+    FailureCategory,
+    JobState,
+    JobStatus,
+    TaskState,
+    TaskStatus,
+)
 from azbatch_core.service.watch import task_failures
 from azbatch_core.service.watch.dependencies import Dependencies
 
@@ -97,7 +104,7 @@ def _task_status(job: Mapping[str, Any], task: Mapping[str, Any], dependencies: 
     execution = task.get("executionInfo") or {}
     node = task.get("nodeInfo") or {}
     wire_state = str(task.get("state") or "").lower()
-    category: Category | None = None
+    category: FailureCategory | None = None
     message: str | None = None
     if wire_state == "completed":
         state, category, message = _ended(job, task)
@@ -119,33 +126,39 @@ def _task_status(job: Mapping[str, Any], task: Mapping[str, Any], dependencies: 
         retries=int(execution.get("retryCount") or 0),
         requeues=int(execution.get("requeueCount") or 0),
         depends_on=dependencies.ids_of(task),
-        slots=int(task.get("requiredSlots") or 1),
+        required_slots=int(task.get("requiredSlots") or 1),
         display_name=task.get("displayName"),
     )
 
 
-def _ended(job: Mapping[str, Any], task: Mapping[str, Any]) -> tuple[TaskState, Category | None, str | None]:
+def _ended(
+    job: Mapping[str, Any], task: Mapping[str, Any]
+) -> tuple[TaskState, FailureCategory | None, str | None]:
     if succeeded(task):
         return TaskState.SUCCEEDED, None, None
     category = task_failures.categorise(task)
-    if category is not Category.CANCELLED:
+    if category is not FailureCategory.CANCELLED:
         return TaskState.FAILED, category, task_failures.explain(task, category)
     if terminate_reason(job).lower() == "maxwallclocktimeexpiry":
-        return TaskState.FAILED, Category.WALLTIME, "the job's wall time ran out"
+        return TaskState.FAILED, FailureCategory.WALLTIME, "the job's wall time ran out"
     return TaskState.CANCELLED, category, "it was ended before it was done"
 
 
 def _not_started(
     job: Mapping[str, Any], task: Mapping[str, Any], dependencies: Dependencies
-) -> tuple[TaskState, Category | None, str | None]:
+) -> tuple[TaskState, FailureCategory | None, str | None]:
     culprit = dependencies.blocked_by(task)
     if culprit is not None:
-        return TaskState.BLOCKED, Category.DEPENDENCY, f"never runs: it depends on {culprit}, which failed"
+        return (
+            TaskState.BLOCKED,
+            FailureCategory.DEPENDENCY,
+            f"never runs: it depends on {culprit}, which failed",
+        )
     if not job_goes_on(job):
         # The service leaves such tasks "active" for ever.
         why = end_reason(job) or "the job ended"
         timed_out = terminate_reason(job).lower() == "maxwallclocktimeexpiry"
-        category = Category.WALLTIME if timed_out else Category.CANCELLED
+        category = FailureCategory.WALLTIME if timed_out else FailureCategory.CANCELLED
         return TaskState.CANCELLED, category, f"never ran: {why}"
     return (TaskState.QUEUED if dependencies.met(task) else TaskState.WAITING), None, None
 
@@ -179,7 +192,7 @@ def job_status(
         job: The job's document.
         tasks: What the judgement is about: all tasks of the job, or some of them.
         stuck: Why no queued task can ever run (a verdict on pool and nodes); None when there is no such
-        verdict.
+            verdict.
     """
     counts: dict[TaskState, int] = {}
     for task in tasks:
@@ -192,7 +205,7 @@ def job_status(
     execution = job.get("executionInfo") or {}
     return JobStatus(
         handle=handle,
-        job_id=str(job.get("id")),
+        id=str(job.get("id")),
         state=state,
         counts=counts,
         total=len(tasks),

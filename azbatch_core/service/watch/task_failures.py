@@ -11,31 +11,31 @@ import re
 import signal
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.service.documents.wire import duration, moment, text_of
-from azbatch_core.service.states import Category
+from azbatch_core.service.documents.wire import duration, moment
+from azbatch_core.service.states import FailureCategory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _BY_CODE = {
-    "failureexitcode": Category.USER,
-    "commandprogramnotfound": Category.USER,
-    "commandlaunchfailed": Category.USER,
-    "taskended": Category.CANCELLED,
-    "diskfull": Category.NODE,
-    "jobpreparationtaskfailed": Category.NODE,
-    "maxinternalretrycountreached": Category.SERVICE,
-    "taskschedulingconstraintfailed": Category.SERVICE,
-    "unknown": Category.SERVICE,
-    "applicationpackageerror": Category.STAGING,
-    "mountconfigurationerror": Category.STAGING,
+    "failureexitcode": FailureCategory.USER,
+    "commandprogramnotfound": FailureCategory.USER,
+    "commandlaunchfailed": FailureCategory.USER,
+    "taskended": FailureCategory.CANCELLED,
+    "diskfull": FailureCategory.NODE,
+    "jobpreparationtaskfailed": FailureCategory.NODE,
+    "maxinternalretrycountreached": FailureCategory.SERVICE,
+    "taskschedulingconstraintfailed": FailureCategory.SERVICE,
+    "unknown": FailureCategory.SERVICE,
+    "applicationpackageerror": FailureCategory.STAGING,
+    "mountconfigurationerror": FailureCategory.STAGING,
 }
 _BY_PREFIX = (
-    ("container", Category.IMAGE),
-    ("blob", Category.STAGING),
-    ("resource", Category.STAGING),
-    ("fileupload", Category.STAGING),
-    ("inputs", Category.STAGING),
+    ("container", FailureCategory.IMAGE),
+    ("blob", FailureCategory.STAGING),
+    ("resource", FailureCategory.STAGING),
+    ("fileupload", FailureCategory.STAGING),
+    ("inputs", FailureCategory.STAGING),
 )
 _WALL_TIME = re.compile(r"wall.?clock|maxwall|time limit of the task", re.IGNORECASE)
 _OUT_OF_MEMORY = re.compile(r"out of memory|oom.?kill|cannot allocate memory", re.IGNORECASE)
@@ -47,7 +47,7 @@ _LAST_SIGNAL = 64
 UPLOAD_CODES = "fileupload"
 
 
-def categorise(task: Mapping[str, Any]) -> Category:
+def categorise(task: Mapping[str, Any]) -> FailureCategory:
     """Whose fault it is that this completed task did not succeed."""
     execution = task.get("executionInfo") or {}
     failure = execution.get("failureInfo") or {}
@@ -55,40 +55,42 @@ def categorise(task: Mapping[str, Any]) -> Category:
     words = failure_words(failure)
     exit_code = execution.get("exitCode")
     if _ran_out_of_time(task, words):
-        return Category.WALLTIME
+        return FailureCategory.WALLTIME
     if _DISK_FULL.search(words):
         # A full disk also shows up as a bad image or a failed download; the cause wins.
-        return Category.NODE
+        return FailureCategory.NODE
     if _OUT_OF_MEMORY.search(words) or (code != "taskended" and _signal_of(exit_code) == signal.SIGKILL):
         # Nothing else says it: the kernel's out-of-memory killer sends SIGKILL, and a container then exits
         # with 137.
-        return Category.OUT_OF_MEMORY
+        return FailureCategory.OUT_OF_MEMORY
     return _by_code(code) or _by_words(words, str(failure.get("category") or ""))
 
 
-def _by_code(code: str) -> Category | None:
+def _by_code(code: str) -> FailureCategory | None:
     if code in _BY_CODE:
         return _BY_CODE[code]
     return next((found for prefix, found in _BY_PREFIX if code.startswith(prefix)), None)
 
 
-def _by_words(words: str, side: str) -> Category:
+def _by_words(words: str, side: str) -> FailureCategory:
     """The category of a code that nobody knows."""
-    for pattern, found in ((_PREEMPTED, Category.PREEMPTED), (_QUOTA, Category.QUOTA)):
+    for pattern, found in ((_PREEMPTED, FailureCategory.PREEMPTED), (_QUOTA, FailureCategory.QUOTA)):
         if pattern.search(words):
             return found
-    return Category.SERVICE if side.lower() == "servererror" else Category.USER
+    return FailureCategory.SERVICE if side.lower() == "servererror" else FailureCategory.USER
 
 
-def explain(task: Mapping[str, Any], category: Category) -> str:
+def explain(task: Mapping[str, Any], category: FailureCategory) -> str:
     """One line on a completed task that did not succeed."""
     execution = task.get("executionInfo") or {}
     failure = execution.get("failureInfo") or {}
     exit_code = execution.get("exitCode")
-    if category is Category.WALLTIME:
+    if category is FailureCategory.WALLTIME:
+        from azbatch_core.specs.units import format_duration  # noqa: PLC0415 - pydantic is not free
+
         limit = duration((task.get("constraints") or {}).get("maxWallClockTime"))
-        return "its wall time ran out" + (f" ({text_of(limit)})" if limit is not None else "")
-    if category is Category.OUT_OF_MEMORY:
+        return "its wall time ran out" + (f" ({format_duration(limit)})" if limit is not None else "")
+    if category is FailureCategory.OUT_OF_MEMORY:
         return (
             f"{exit_words(exit_code) or 'killed'}: most often the node (or the container) ran out of memory"
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.service.states import Category, Explanation, TaskState
+from azbatch_core.service.states import Explanation, FailureCategory, TaskState
 from azbatch_core.service.watch import pool_health, task_failures
 from azbatch_core.service.watch.status import end_reason, job_goes_on
 from azbatch_core.service.watch.watcher import watch
@@ -24,14 +24,14 @@ _NODES = 3
 _LISTED = 3
 _TAIL_LINES = 8
 _HINTS = {
-    Category.IMAGE: "check the image's name, and that the pool can log in to its registry",
-    Category.STAGING: "check that the URL is right, has not expired, and carries the permissions needed",
-    Category.NODE: "the machine failed, not the command: submit again, or look at the pool's nodes",
-    Category.PREEMPTED: "spot nodes can be taken away: retry, or ask for dedicated nodes",
-    Category.WALLTIME: "give it a longer wall_time",
-    Category.OUT_OF_MEMORY: "ask for more memory in resources",
-    Category.QUOTA: "ask for a higher quota, or for less",
-    Category.SERVICE: "the service failed: submit again",
+    FailureCategory.IMAGE: "check the image's name, and that the pool can log in to its registry",
+    FailureCategory.STAGING: "check that the URL is right, has not expired, and carries the permissions",
+    FailureCategory.NODE: "the machine failed, not the command: submit again, or look at the pool's nodes",
+    FailureCategory.PREEMPTED: "spot nodes can be taken away: retry, or ask for dedicated nodes",
+    FailureCategory.WALLTIME: "give it a longer wall_time",
+    FailureCategory.OUT_OF_MEMORY: "ask for more memory in resources",
+    FailureCategory.QUOTA: "ask for a higher quota, or for less",
+    FailureCategory.SERVICE: "the service failed: submit again",
 }
 _COMING = frozenset({"creating", "starting", "waitingforstarttask", "rebooting", "reimaging", "upgradingos"})
 
@@ -146,7 +146,7 @@ def _of_ground(
         return
     if verdict:
         yield Explanation(subject, verdict, _verdict_hint(found))
-    large = [task for task in queued if task.slots > found.slots]
+    large = [task for task in queued if task.required_slots > found.slots]
     if large and not verdict:
         text = f"{_ids(large)} need more task slots than a node has ({found.slots})"
         yield Explanation(subject, text, "submit to a pool with more task slots per node")

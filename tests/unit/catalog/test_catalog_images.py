@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
+from importlib import resources
 
-from azbatch_core.catalog.images import default_image, default_images, find_image, images, images_source
+from azbatch_core.catalog.images import default_image, default_images, find_image, images
 
 
 def test_the_table_says_where_it_comes_from_and_when():
-    source, day = images_source()
-    assert "supported images" in source
-    assert day.year >= 2026
+    table = json.loads(resources.files("azbatch_core.catalog").joinpath("images.json").read_text("utf-8"))
+    assert "supported images" in table["source"]
+    assert date.fromisoformat(table["as_of"]).year >= 2026
 
 
 def test_each_image_has_an_agent_of_its_own_system():

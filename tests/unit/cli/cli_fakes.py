@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from azbatch_core.errors import NotFound
 from azbatch_core.service.states import (
     AccountCheck,
     Explanation,
@@ -23,6 +24,7 @@ from azbatch_core.service.states import (
     TaskAddResult,
     TaskState,
     TaskStatus,
+    split_handle,
 )
 
 if TYPE_CHECKING:
@@ -164,6 +166,8 @@ class FakeBatch:
         self.found_pools: list[PoolSummary] = []
         self.found_nodes: list[NodeSummary] = []
         self.mine: list[bool] = []
+        self.limits: list[int | None] = []
+        self.resized: list[tuple[str, int | None, int | None]] = []
         self.account_check = AccountCheck("local", "http://127.0.0.1:1", True, ())
 
     def __enter__(self) -> Self:
@@ -191,13 +195,28 @@ class FakeBatch:
         return Submission(self.fake_job, self.results)  # type: ignore[arg-type]
 
     def job(self, job_id: str) -> FakeJob:
-        self.fake_job.id = job_id
+        self.fake_job.id = split_handle(job_id)[1]
         return self.fake_job
 
-    def jobs(self, *, mine: bool = True) -> Iterator[JobSummary]:
+    @property
+    def account(self) -> Any:
+        return SimpleNamespace(name=self.opened[-1] or "local")
+
+    def jobs(self, *, mine: bool = True, limit: int | None = None) -> Iterator[JobSummary]:
         self._called("jobs")
         self.mine.append(mine)
-        return iter(self.found_jobs)
+        self.limits.append(limit)
+        return iter(self.found_jobs[:limit])
+
+    def pool(self, pool_id: str) -> PoolSummary:
+        for pool in self.found_pools:
+            if pool.id.lower() == pool_id.lower():
+                return pool
+        raise NotFound(f"the account local has no pool {pool_id!r}", hint="`azbatch pools` lists them")
+
+    def resize_pool(self, pool_id: str, *, nodes: int | None = None, spot_nodes: int | None = None) -> None:
+        self._called("resize_pool")
+        self.resized.append((pool_id, nodes, spot_nodes))
 
     def pools(self) -> Iterator[PoolSummary]:
         return iter(self.found_pools)

@@ -122,7 +122,7 @@ def test_missing_argument_is_one_line(azbatch: Azbatch) -> None:
 def test_a_job_without_id_or_account_is_refused(reference: str, azbatch: Azbatch) -> None:
     result = azbatch("show", reference)
     assert result.code == 2
-    assert "expected JOB or ACCOUNT:JOB" in result.err
+    assert "write JOB or ACCOUNT:JOB" in result.err
 
 
 def test_a_reader_that_went_away_is_no_error(batch: FakeBatch, azbatch: Azbatch) -> None:

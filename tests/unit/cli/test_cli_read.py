@@ -14,9 +14,9 @@ from azbatch_core.cli import main
 from azbatch_core.errors import NotFound, WaitTimeout
 from azbatch_core.service.states import (
     AccountCheck,
-    Category,
     CheckItem,
     Explanation,
+    FailureCategory,
     FileInfo,
     JobState,
     JobSummary,
@@ -39,8 +39,8 @@ DAY = timedelta(days=1)
 @pytest.fixture
 def two_jobs(batch: FakeBatch) -> None:
     batch.found_jobs = [
-        JobSummary("local:a", "a", JobState.SUCCEEDED, "a", "ann", "pool-1", T0, T0, 0, 0, 3, 0),
         JobSummary("local:b", "b", JobState.RUNNING, "b", "ann", "pool-1", T0 + DAY, None, 2, 1, 4, 1),
+        JobSummary("local:a", "a", JobState.SUCCEEDED, "a", "ann", "pool-1", T0, T0, 0, 0, 3, 0),
     ]
 
 
@@ -56,7 +56,9 @@ def test_jobs(batch: FakeBatch, azbatch: Azbatch) -> None:
 @pytest.mark.usefixtures("two_jobs")
 def test_jobs_can_be_filtered_and_limited(batch: FakeBatch, azbatch: Azbatch) -> None:
     assert len(azbatch("jobs", "--state", "succeeded").out.splitlines()) == 2
-    assert azbatch("jobs", "--limit", "1").out.splitlines()[1].startswith("b "), "the newest"
+    assert batch.limits[-1] is None, "the state of a job is known only once it was looked at"
+    assert azbatch("jobs", "--limit", "1").out.splitlines()[1].startswith("b ")
+    assert batch.limits[-1] == 1
     azbatch("jobs", "--all")
     assert batch.mine[-1] is False
     result = azbatch("jobs", "--state", "finished")
@@ -69,9 +71,9 @@ def test_jobs_as_json(azbatch: Azbatch) -> None:
     first, second = json.loads(azbatch("jobs", "--json").out)
     assert set(first) == {
         "handle",
-        "job_id",
+        "id",
         "state",
-        "name",
+        "display_name",
         "user",
         "pool_id",
         "created",
@@ -106,13 +108,13 @@ def test_an_empty_list_is_an_empty_document(
 def test_show(batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask) -> None:
     batch.fake_job.listed = [
         make_task("good"),
-        make_task("bad", 4, category=Category.USER, message="exit code 4"),
+        make_task("bad", 4, category=FailureCategory.USER, message="exit code 4"),
     ]
     out = azbatch("show", "local:job-9").out
     assert "Job:     local:job-9\n" in out
     assert "State:   failed\n" in out
     assert "Tasks:   2 (1 succeeded, 1 failed)\n" in out
-    assert "bad   failed     4  node-1  2.0s      1  user: exit code 4\n" in out
+    assert "bad   failed     4  node-1    2s      1  user: exit code 4\n" in out
 
 
 def test_the_account_of_a_handle_is_used(batch: FakeBatch, azbatch: Azbatch) -> None:
@@ -148,7 +150,7 @@ def test_tasks(batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask) -> None:
         TaskStatus("held", TaskState.WAITING, depends_on=("ran",)),
     ]
     lines = azbatch("tasks", "j").out.splitlines()
-    assert lines[1].split() == ["ran", "succeeded", "0", "node-1", "2.0s", "3", "-"]
+    assert lines[1].split() == ["ran", "succeeded", "0", "node-1", "2s", "3", "-"]
     assert lines[2].split() == ["held", "waiting", "-", "-", "-", "-", "-"]
     assert len(azbatch("tasks", "j", "--state", "waiting").out.splitlines()) == 2
     document = json.loads(azbatch("tasks", "j", "--json").out)
@@ -166,7 +168,7 @@ def test_tasks(batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask) -> None:
         "retries",
         "requeues",
         "depends_on",
-        "slots",
+        "required_slots",
         "display_name",
         "duration_seconds",
     }
@@ -209,7 +211,7 @@ def test_wait_exits_as_the_job_did(batch: FakeBatch, azbatch: Azbatch, make_task
     batch.fake_job.listed = [make_task("a"), make_task("b", 7)]
     assert azbatch("wait", "j").code == 1
     batch.fake_job.listed = [make_task("b", 7)]
-    assert azbatch("wait", "j").code == 7
+    assert azbatch("wait", "j").code == 1
 
 
 def test_wait_for_a_job_that_cannot_go_on_says_why(batch: FakeBatch, azbatch: Azbatch) -> None:
@@ -323,7 +325,7 @@ def test_pools(batch: FakeBatch, azbatch: Azbatch) -> None:
         row = azbatch(*words).out.splitlines()[1].split()
         assert row[:6] == ["p1", "resizing", "1/2", "0/0", "4", "d2s_v5"]
         assert row[-1] == "left"
-    assert json.loads(azbatch("pools", "--json").out)[0]["target_dedicated"] == 2
+    assert json.loads(azbatch("pools", "--json").out)[0]["target_dedicated_nodes"] == 2
 
 
 def test_pools_show(batch: FakeBatch, azbatch: Azbatch) -> None:
@@ -336,7 +338,7 @@ def test_pools_show(batch: FakeBatch, azbatch: Azbatch) -> None:
     assert json.loads(azbatch("pools", "show", "p1", "--json").out)["nodes"][0]["id"] == "n1"
     missing = azbatch("pools", "show", "p2")
     assert missing.code == 3
-    assert "there is no pool p2" in missing.err
+    assert "has no pool 'p2'" in missing.err
 
 
 def test_nodes(batch: FakeBatch, azbatch: Azbatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from azbatch_core.cli.run import _job
 from azbatch_core.errors import SpecError
-from azbatch_core.service.states import Category, Explanation, TaskState
+from azbatch_core.service.states import Explanation, FailureCategory, TaskState
 
 if TYPE_CHECKING:
     from cli_fakes import Azbatch, Chunk, FakeBatch, MakeTask
@@ -141,7 +141,7 @@ def test_it_exits_with_the_tasks_code_and_says_why(
 def test_a_command_that_failed_by_itself_is_one_line(
     batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask
 ) -> None:
-    batch.fake_job.listed = [make_task("t1", 5, category=Category.USER, message="exit code 5")]
+    batch.fake_job.listed = [make_task("t1", 5, category=FailureCategory.USER, message="exit code 5")]
     batch.fake_job.reasons = [Explanation("t1", "a tail of what was just shown")]
     assert azbatch("run", "false").err.endswith("azbatch: local:job-1 failed: exit code 5\n")
     assert azbatch("run", "-q", "false").err == ""

@@ -12,8 +12,7 @@ import pytest
 from azbatch_core.errors import SpecError
 from azbatch_core.local.wire.validate import validate
 from azbatch_core.plan import AccountFacts, PlannedTask, PoolFacts, plan, reveal
-from azbatch_core.plan.bodies import iso_duration
-from azbatch_core.specs import JobSpec, Secret, TaskSpec, UrlSecret, shell
+from azbatch_core.specs import JobSpec, Secret, TaskSpec, UrlSecret, iso_duration, shell
 
 IDENTITY = (
     "/subscriptions/s/resourceGroups/g/providers/Microsoft.ManagedIdentity/userAssignedIdentities/reader"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from azbatch_core.errors import ConfigurationError, ServiceUnavailable
-from azbatch_core.service.accounts import local as room
+from azbatch_core.service.accounts import local as module
 from azbatch_core.service.accounts.local import local_account, state_dir
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Starter:
 
 def use(monkeypatch: pytest.MonkeyPatch, starter: Starter, *, answers: bool = False) -> Starter:
     monkeypatch.setattr(subprocess, "run", starter)
-    monkeypatch.setattr(room, "_answers", lambda _: answers)
+    monkeypatch.setattr(module, "_answers", lambda _: answers)
     return starter
 
 
@@ -129,8 +129,8 @@ def test_a_start_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_dead_process_does_not_answer_whoever_has_its_port() -> None:
-    assert not room._answers({**WRITTEN, "pid": 2**22 + 1})
-    assert not room._answers({"endpoint": "nonsense"})
+    assert not module._answers({**WRITTEN, "pid": 2**22 + 1})
+    assert not module._answers({"endpoint": "nonsense"})
 
 
 def test_the_state_is_below_home_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

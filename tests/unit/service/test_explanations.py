@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from azbatch_core.service.manage.jobs import summary
-from azbatch_core.service.states import Category, JobState, TaskState, TaskStatus
+from azbatch_core.service.states import FailureCategory, JobState, TaskState, TaskStatus
 from azbatch_core.service.watch.pool_health import Ground
 from azbatch_core.service.watch.why import explain
 
@@ -28,7 +28,7 @@ def node(state: str, name: str = "n1", **fields: Any) -> dict[str, Any]:
 
 
 def failed(name: str) -> TaskStatus:
-    return TaskStatus(name, TaskState.FAILED, category=Category.USER, message="exit code 3")
+    return TaskStatus(name, TaskState.FAILED, category=FailureCategory.USER, message="exit code 3")
 
 
 def test_a_failure_is_quoted_and_many_are_summed_up() -> None:
@@ -38,7 +38,7 @@ def test_a_failure_is_quoted_and_many_are_summed_up() -> None:
 
 
 def test_the_hint_follows_the_category() -> None:
-    task = TaskStatus("t", TaskState.FAILED, category=Category.OUT_OF_MEMORY, message="m")
+    task = TaskStatus("t", TaskState.FAILED, category=FailureCategory.OUT_OF_MEMORY, message="m")
     (said,) = explain(JOB, [task], None)
     assert said.hint == "ask for more memory in resources"
 
@@ -90,7 +90,7 @@ def test_an_old_resize_error_and_a_broken_formula_are_mentioned() -> None:
 
 
 def test_one_task_too_large_for_the_nodes_is_named() -> None:
-    large = TaskStatus("large", TaskState.QUEUED, slots=8)
+    large = TaskStatus("large", TaskState.QUEUED, required_slots=8)
     found = Ground("p", pool(taskSlotsPerNode=4), [node("idle")])
     assert "large need more task slots than a node has (4)" in told(QUEUED, large, found=found)
 

@@ -86,7 +86,9 @@ def test_a_job_that_the_service_makes_a_pool_for_is_left_to_the_service() -> Non
 
 def test_tasks_that_no_node_has_slots_for() -> None:
     found = Ground("p", pool(taskSlotsPerNode=4), [node("idle")])
-    large, small = (TaskStatus(name, TaskState.QUEUED, slots=slots) for name, slots in (("l", 8), ("s", 4)))
+    large, small = (
+        TaskStatus(name, TaskState.QUEUED, required_slots=slots) for name, slots in (("l", 8), ("s", 4))
+    )
     assert "need 8 task slots, and a node of the pool p has 4" in str(pool_health.judge(found, [large]))
     assert pool_health.judge(found, [large, small]) is None
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from azbatch_core.service.states import Category
+from azbatch_core.service.states import FailureCategory
 from azbatch_core.service.watch import task_failures
 
 
@@ -40,30 +40,30 @@ def document(
 @pytest.mark.parametrize(
     ("task", "expected"),
     [
-        (document("FailureExitCode", 3), Category.USER),
-        (document("CommandProgramNotFound"), Category.USER),
-        (document("ContainerInvalidImage"), Category.IMAGE),
-        (document("ContainerInvalidImage", Message="write: no space left on device"), Category.NODE),
-        (document("BlobNotFound"), Category.STAGING),
-        (document("ResourceContainerNotFound"), Category.STAGING),
-        (document("FileUploadMiscError", 0), Category.STAGING),
-        (document("ApplicationPackageError"), Category.STAGING),
-        (document("DiskFull"), Category.NODE),
-        (document("JobPreparationTaskFailed"), Category.NODE),
-        (document("TaskEnded"), Category.CANCELLED),
-        (document("TaskEnded", -9, wall="PT5S", seconds=5), Category.WALLTIME),
-        (document("FailureExitCode", -9, wall="PT5S", seconds=6), Category.WALLTIME),
-        (document("FailureExitCode", 1, wall="PT5S", seconds=6), Category.USER),
-        (document("SomethingWallClockTimeExpired"), Category.WALLTIME),
-        (document("FailureExitCode", -9), Category.OUT_OF_MEMORY),
-        (document("FailureExitCode", 137), Category.OUT_OF_MEMORY),
-        (document("TaskEnded", -9), Category.CANCELLED),
-        (document("FailureExitCode", 1, Message="Cannot allocate memory"), Category.OUT_OF_MEMORY),
-        (document("NodePreempted"), Category.PREEMPTED),
-        (document("CoreQuotaReached"), Category.QUOTA),
-        (document("Novelty", category="ServerError"), Category.SERVICE),
-        (document("Novelty"), Category.USER),
-        (document(None, 5), Category.USER),
+        (document("FailureExitCode", 3), FailureCategory.USER),
+        (document("CommandProgramNotFound"), FailureCategory.USER),
+        (document("ContainerInvalidImage"), FailureCategory.IMAGE),
+        (document("ContainerInvalidImage", Message="write: no space left on device"), FailureCategory.NODE),
+        (document("BlobNotFound"), FailureCategory.STAGING),
+        (document("ResourceContainerNotFound"), FailureCategory.STAGING),
+        (document("FileUploadMiscError", 0), FailureCategory.STAGING),
+        (document("ApplicationPackageError"), FailureCategory.STAGING),
+        (document("DiskFull"), FailureCategory.NODE),
+        (document("JobPreparationTaskFailed"), FailureCategory.NODE),
+        (document("TaskEnded"), FailureCategory.CANCELLED),
+        (document("TaskEnded", -9, wall="PT5S", seconds=5), FailureCategory.WALLTIME),
+        (document("FailureExitCode", -9, wall="PT5S", seconds=6), FailureCategory.WALLTIME),
+        (document("FailureExitCode", 1, wall="PT5S", seconds=6), FailureCategory.USER),
+        (document("SomethingWallClockTimeExpired"), FailureCategory.WALLTIME),
+        (document("FailureExitCode", -9), FailureCategory.OUT_OF_MEMORY),
+        (document("FailureExitCode", 137), FailureCategory.OUT_OF_MEMORY),
+        (document("TaskEnded", -9), FailureCategory.CANCELLED),
+        (document("FailureExitCode", 1, Message="Cannot allocate memory"), FailureCategory.OUT_OF_MEMORY),
+        (document("NodePreempted"), FailureCategory.PREEMPTED),
+        (document("CoreQuotaReached"), FailureCategory.QUOTA),
+        (document("Novelty", category="ServerError"), FailureCategory.SERVICE),
+        (document("Novelty"), FailureCategory.USER),
+        (document(None, 5), FailureCategory.USER),
     ],
 )
 def test_category(task: Any, expected: Any):
@@ -77,7 +77,7 @@ def test_category(task: Any, expected: Any):
         (document("FailureExitCode", -11), "exit code -11 (SIGSEGV)"),
         (document("FailureExitCode", 143), "exit code 143 (SIGTERM)"),
         (document("TaskEnded", -9, wall="PT1M", seconds=59), "m [TaskEnded] (exit code -9)"),
-        (document("FailureExitCode", -9, wall="PT5S", seconds=5), "its wall time ran out (5 s)"),
+        (document("FailureExitCode", -9, wall="PT5S", seconds=5), "its wall time ran out (5s)"),
         (document("BlobNotFound", Message="a/b"), "m: a/b [BlobNotFound]"),
     ],
 )

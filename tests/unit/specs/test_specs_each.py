@@ -3,7 +3,7 @@
 import pytest
 
 from azbatch_core.errors import SpecError
-from azbatch_core.specs import load_job
+from azbatch_core.specs import parse_job
 from azbatch_core.specs.schema import json_schema
 
 
@@ -17,14 +17,14 @@ def variables(task) -> dict[str, str]:
 
 
 def test_a_range_makes_a_task_for_each_number_named_after_it() -> None:
-    tasks = load_job(job("{SEED: {range: [9, 11]}}", id="seed", stage="sample")).tasks
+    tasks = parse_job(job("{SEED: {range: [9, 11]}}", id="seed", stage="sample")).tasks
     assert [task.id for task in tasks] == ["seed-09", "seed-10", "seed-11", "last"]
     assert [variables(task) for task in tasks[:3]] == [{"SEED": "9"}, {"SEED": "10"}, {"SEED": "11"}]
     assert [task.stage for task in tasks] == ["sample"] * 3 + [None]
 
 
 def test_several_variables_give_every_combination_numbered_by_place() -> None:
-    tasks = load_job(job("{MODEL: [small, large], LR: [0.10, 1e-3]}", id="fit")).tasks[:-1]
+    tasks = parse_job(job("{MODEL: [small, large], LR: [0.10, 1e-3]}", id="fit")).tasks[:-1]
     assert [task.id for task in tasks] == ["fit-1", "fit-2", "fit-3", "fit-4"]
     assert [tuple(variables(task).values()) for task in tasks] == [
         ("small", "0.10"),
@@ -35,11 +35,11 @@ def test_several_variables_give_every_combination_numbered_by_place() -> None:
 
 
 def test_without_an_id_the_tasks_are_numbered_later() -> None:
-    assert [task.id for task in load_job(job("{A: [x, y]}")).tasks] == [None, None, "last"]
+    assert [task.id for task in parse_job(job("{A: [x, y]}")).tasks] == [None, None, "last"]
 
 
 def test_the_own_environment_stays() -> None:
-    first = load_job(job("{A: [x]}", environment="{B: z}")).tasks[0]
+    first = parse_job(job("{A: [x]}", environment="{B: z}")).tasks[0]
     assert variables(first) == {"B": "z", "A": "x"}
 
 
@@ -64,21 +64,21 @@ def test_the_own_environment_stays() -> None:
 )
 def test_a_wrong_each_is_told_with_its_line(each: str, said: str) -> None:
     with pytest.raises(SpecError, match=said) as caught:
-        load_job(job(each, environment="{B: z}"))
+        parse_job(job(each, environment="{B: z}"))
     assert caught.value.line in {3, 4, 5}
 
 
 def test_a_mistake_in_a_copy_is_told_where_it_is_written() -> None:
     text = "name: x\ntasks:\n  - {id: a, command: [env]}\n  - each: {N: [1, 2]}\n    comand: [env]\n"
     with pytest.raises(SpecError, match=r"tasks\[1\].comand") as caught:
-        load_job(text)
+        parse_job(text)
     assert (caught.value.line, caught.value.field) == (5, "tasks[1].comand")
 
 
 def test_a_mistake_after_it_keeps_its_line() -> None:
     text = "name: x\ntasks:\n  - each: {N: [1, 2]}\n    command: [env]\n  - {command: env}\n"
     with pytest.raises(SpecError, match=r"tasks\[1\].command") as caught:
-        load_job(text)
+        parse_job(text)
     assert caught.value.line == 5
 
 

@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from specs_refusals import SECRET, refusal
 
 from azbatch_core.errors import SpecError
-from azbatch_core.specs import ExistingPool, IdRange, JobSpec, Resources, Shell, StageRef, TaskSpec, load_job
+from azbatch_core.specs import (
+    ExistingPool,
+    IdRange,
+    JobSpec,
+    Resources,
+    Shell,
+    StageRef,
+    TaskSpec,
+    load_job,
+    parse_job,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,12 +30,12 @@ HELLO = JobSpec(name="hello", tasks=[{"command": ["echo", "hi"]}])
 
 
 def test_the_smallest_job_file():
-    assert load_job("name: hello\ntasks: [{command: [echo, hi]}]\n") == HELLO
+    assert parse_job("name: hello\ntasks: [{command: [echo, hi]}]\n") == HELLO
 
 
 def test_the_same_job_as_json(tmp_path: Path):
     text = '{"name": "hello",\n\t"tasks": [{"command": ["echo", "hi"]}]}'
-    assert load_job(text) == HELLO
+    assert parse_job(text) == HELLO
     (tmp_path / "job.json").write_text(text, "utf-8")
     assert load_job(tmp_path / "job.json") == HELLO
     assert load_job(str(tmp_path / "job.json")) == HELLO
@@ -37,7 +47,7 @@ def test_a_byte_order_mark_is_not_part_of_the_job(tmp_path: Path):
 
 
 def test_a_whole_job_file():
-    job = load_job(
+    job = parse_job(
         """
 name: pi
 resources: {cpus: 4, memory: 16GiB}
@@ -86,12 +96,12 @@ tasks:
     ],
 )
 def test_an_argument_is_what_the_file_says(text: str):
-    assert load_job(f"name: x\ntasks: [{{command: [{text}]}}]\n").tasks[0].command == (text,)
-    assert load_job(f"name: x\nmetadata:\n  a: {text}\n").metadata == {"a": text}
+    assert parse_job(f"name: x\ntasks: [{{command: [{text}]}}]\n").tasks[0].command == (text,)
+    assert parse_job(f"name: x\nmetadata:\n  a: {text}\n").metadata == {"a": text}
 
 
 def test_numbers_are_numbers_where_numbers_belong():
-    job = load_job("name: 2026\nresources: {cpus: 1.50, gpus: 2}\npriority: -5\nmetadata: {1: 2}\n")
+    job = parse_job("name: 2026\nresources: {cpus: 1.50, gpus: 2}\npriority: -5\nmetadata: {1: 2}\n")
     assert job.resources
     assert (job.name, job.resources.cpus, job.resources.gpus, job.priority, job.metadata) == (
         "2026",
@@ -159,7 +169,7 @@ def test_numbers_are_numbers_where_numbers_belong():
     ],
 )
 def test_a_mistake_in_a_file_is_told_with_its_line(text: str, line: int, reason: str):
-    error = refusal(load_job, text)
+    error = refusal(parse_job, text)
     assert reason in error.message
     assert error.message.startswith(f"<text>:{line}: ")
     assert error.line == line
@@ -175,13 +185,13 @@ def test_a_mistake_in_a_file_is_told_with_its_line(text: str, line: int, reason:
     ],
 )
 def test_a_file_nested_without_end_is_refused(text: str):
-    refusal(load_job, text)
+    refusal(parse_job, text)
 
 
 def test_an_alias_bomb_is_refused():
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 9)]
-    assert "alias" in refusal(load_job, "\n".join(lines) + "\n").message
+    assert "alias" in refusal(parse_job, "\n".join(lines) + "\n").message
 
 
 def test_the_file_is_named_in_the_error(tmp_path: Path):
@@ -209,13 +219,13 @@ def test_a_file_that_cannot_be_read_is_an_error_of_one_line(tmp_path: Path):
 
 
 def test_a_secret_in_a_file_with_a_mistake_is_not_shown():
-    refusal(load_job, f"name: x\nenvironment:\n  T: {{secrt: {SECRET}}}\n")
-    refusal(load_job, f"name: x\nacount_key: {SECRET}\n")
+    refusal(parse_job, f"name: x\nenvironment:\n  T: {{secrt: {SECRET}}}\n")
+    refusal(parse_job, f"name: x\nacount_key: {SECRET}\n")
 
 
 def job_or_error(text: str) -> JobSpec | str:
     try:
-        return load_job(text)
+        return parse_job(text)
     except SpecError as error:
         return str(error)
 
@@ -241,6 +251,6 @@ def test_any_json_is_a_job_or_an_error_of_one_line(content: dict[str, Any]):
     content.setdefault("name", "x")
     outcome = job_or_error(json.dumps(content))
     if isinstance(outcome, JobSpec):
-        assert load_job(outcome.model_dump_json()) == outcome
+        assert parse_job(outcome.model_dump_json()) == outcome
     else:
         assert "\n" not in outcome

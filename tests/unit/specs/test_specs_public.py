@@ -1,4 +1,4 @@
-"""The room as a whole: its public names, its schema, its weight."""
+"""The package as a whole: its public names, its schema, its weight."""
 
 from __future__ import annotations
 

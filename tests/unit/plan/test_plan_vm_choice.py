@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from azbatch_core.catalog.choose import GIB, Needs, biggest, caveat, choose, slots_needed
 from azbatch_core.catalog.vm_sizes import VmSize, find_vm_size, vm_sizes
 from azbatch_core.errors import SpecError
+from azbatch_core.plan.vm_choice import GIB, Needs, biggest, caveat, choose, slots_needed
 
 
 def size_of(name: str) -> VmSize:
