@@ -123,6 +123,7 @@ def serve(
     import sqlite3  # noqa: PLC0415 - same
 
     from azbatch_core.local.service import LocalService  # noqa: PLC0415 - needs the extra
+    from azbatch_core.local.store.database import VersionError  # noqa: PLC0415 - same
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
@@ -137,7 +138,7 @@ def serve(
         asyncio.run(run())
     except BlockingIOError:
         raise DaemonError(f"another service is running on {state.path}") from None
-    except StateError as error:
+    except (StateError, VersionError) as error:
         raise DaemonError(str(error)) from None
     except sqlite3.Error as error:
         raise DaemonError(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -104,6 +106,17 @@ def test_a_damaged_identity_is_said_in_one_line(path: Path) -> None:
     assert "identity.json" in refused.stderr
     assert "Traceback" not in refused.stderr
     assert (path / "identity.json").read_text() == "{"
+
+
+def test_data_of_another_version_are_said_in_one_line(path: Path) -> None:
+    start(path)
+    run("stop", path)
+    with contextlib.closing(sqlite3.connect(path / "batch.sqlite3")) as database:
+        database.execute("PRAGMA user_version=99")
+    refused = run("start", path)
+    assert refused.returncode == 1
+    assert "version 99" in refused.stderr
+    assert "Traceback" not in refused.stderr
 
 
 def test_status_tells_where_but_no_key(path: Path) -> None:

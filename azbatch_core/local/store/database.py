@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from azbatch_core.local.store.records import Record
 
-__all__ = ["Database"]
+__all__ = ["Database", "VersionError"]
 
 _R = TypeVar("_R", Pool, Node, Job, Preparation)
 
@@ -31,6 +31,10 @@ CREATE TABLE preparations (key INTEGER PRIMARY KEY, body BLOB NOT NULL);
 """
 
 
+class VersionError(ValueError):
+    """The data were written by another version of the service."""
+
+
 class Database:
     """The service's memory.
 
@@ -43,7 +47,7 @@ class Database:
         """Open or create the file; `None` keeps everything in memory.
 
         Raises:
-            ValueError: the file was written by another version of the service.
+            VersionError: the file was written by another version of the service.
         """
         if path is not None:
             path.touch(mode=0o600)  # SQLite gives its other files the same mode; tasks may hold secrets
@@ -66,7 +70,7 @@ class Database:
         run("PRAGMA wal_autocheckpoint=2000")
         found = run("PRAGMA user_version").fetchone()[0]
         if found not in {0, _VERSION}:
-            raise ValueError(f"{path} holds version {found} of the local service's data, not {_VERSION}")
+            raise VersionError(f"{path} holds version {found} of the local service's data, not {_VERSION}")
         if found == 0:
             schema = _SCHEMA + TaskTable.SCHEMA + DependencyTable.SCHEMA
             self.connection.executescript(f"BEGIN;{schema}PRAGMA user_version={_VERSION};COMMIT;")
