@@ -126,6 +126,7 @@ def serve(
     from azbatch_core.local.store.database import VersionError  # noqa: PLC0415 - same
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("azure").setLevel(logging.WARNING)  # it tells every header of every transfer
 
     async def run() -> None:
         service = LocalService(state, port=port, idle_timeout=idle_timeout, own_process=True)
