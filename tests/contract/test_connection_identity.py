@@ -80,7 +80,7 @@ def test_a_key_is_signed_with_under_the_accounts_own_name() -> None:
 def test_a_key_may_be_kept_in_a_vault(monkeypatch: pytest.MonkeyPatch) -> None:
     values = {"good": "a2V5IQ==", "bad": "not base64!"}
     monkeypatch.setattr(
-        keyvault, "resolver", lambda _: lambda reference: values[reference.rpartition("/")[2]]
+        keyvault, "resolver", lambda _, **__: lambda reference: values[reference.rpartition("/")[2]]
     )
     vault = "keyvault:https://my.vault.azure.net/secrets/"
     assert credentials.build(account(account_key=f"{vault}good")).named_key.key == "a2V5IQ=="

@@ -8,9 +8,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from azure.core.exceptions import HttpResponseError
+from azure.storage.blob import BlobClient, ContainerClient
 
-from azbatch_core import AzureBatch, Conflict, JobSpec, JobState, LogChunk, NotFound, shell
-from azbatch_core.service.connect import sdk
+from azbatch_core import (
+    AzureBatch,
+    Conflict,
+    JobHandle,
+    JobSpec,
+    JobState,
+    LogChunk,
+    NotFound,
+    Throttled,
+    shell,
+)
+from azbatch_core.service.connect.retry import RetrySettings
+from azbatch_core.service.documents import requests
+from azbatch_core.service.output import uploaded_logs
 
 Make = Callable[..., JobSpec]
 WITHIN = 60.0
@@ -21,8 +35,7 @@ def text(chunks: list[LogChunk], stream: str = "stdout") -> str:
 
 
 def lose_nodes(client: AzureBatch, pool_id: str) -> None:
-    body = {"targetDedicatedNodes": 0, "targetLowPriorityNodes": 0}
-    client._connection.call(sdk.resize_pool, client._connection.client, pool_id, body)
+    client.resize_pool(pool_id, nodes=0, spot_nodes=0)
     deadline = time.monotonic() + WITHIN
     while list(client.nodes(pool_id)):
         assert time.monotonic() < deadline
@@ -127,6 +140,68 @@ def test_output_that_went_with_its_node_is_explained(client: AzureBatch, make_jo
     )
 
 
+@pytest.fixture
+def kept(client: AzureBatch, make_job: Make) -> JobHandle:
+    """A job whose nodes are gone, and whose output is in storage."""
+    outputs = [{"file_pattern": "../std*.txt", "container": "kept-too"}]
+    task = {"command": shell("echo kept"), "output_files": outputs}
+    job = client.submit(make_job(a=task, job=own_pool("kept-too"))).job
+    lose_nodes(client, str(job.wait(WITHIN).pool_id))
+    return job
+
+
+def notices(job: JobHandle) -> list[str]:
+    return [chunk.text for chunk in job.logs("a") if chunk.stream == "notice"]
+
+
+def refuse(*_: Any, **__: Any) -> Any:
+    raise HttpResponseError("the storage refuses")
+
+
+@pytest.mark.parametrize("name", ["get_blob_properties", "download_blob"])
+def test_a_copy_that_cannot_be_read_is_not_taken_for_an_empty_one(
+    kept: JobHandle, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(uploaded_logs, "_BOUNDS", RetrySettings(attempts=1))
+    monkeypatch.setattr(BlobClient, name, refuse)
+    (notice,) = notices(kept)
+    assert "kept-too" in notice
+    assert "HttpResponseError" in notice
+    assert ("ends 5 bytes early" in notice) is (name == "download_blob")
+
+
+def test_a_copy_that_was_not_looked_for_is_not_said_to_be_missing(
+    kept: JobHandle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: Any) -> None:
+        raise Throttled("too many requests")
+
+    monkeypatch.setattr(requests, "get_task", busy)
+    (notice,) = notices(kept)
+    assert "no copy" not in notice
+    assert "cannot be found out: too many requests" in notice
+
+
+def test_the_storage_is_opened_once_and_closed(kept: JobHandle, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, closed = [], []
+    real_open, real_exit = ContainerClient.from_container_url, ContainerClient.__exit__
+
+    def opening(*args: Any, **options: Any) -> ContainerClient:
+        opened.append(real_open(*args, **options))
+        return opened[-1]
+
+    def closing(client: ContainerClient, *args: Any) -> None:
+        closed.append(client)
+        real_exit(client, *args)
+
+    monkeypatch.setattr(ContainerClient, "from_container_url", opening)
+    monkeypatch.setattr(ContainerClient, "__exit__", closing)
+    chunks = list(kept.logs("a", "both"))
+    assert text(chunks) == "kept\n"
+    assert opened == closed
+    assert len(opened) == 1
+
+
 def test_files_are_listed_and_downloaded(client: AzureBatch, make_job: Make, tmp_path: Path) -> None:
     script = "mkdir -p 'a b'; printf 12345 > 'a b/é.txt'; head -c 9000000 /dev/zero > big"
     job = client.submit(make_job(a=shell(script))).job
@@ -138,6 +213,7 @@ def test_files_are_listed_and_downloaded(client: AzureBatch, make_job: Make, tmp
     small = job.download("a", "wd/a b/é.txt", tmp_path)
     assert small == tmp_path / "é.txt"
     assert small.read_text() == "12345"
+    assert job.download("a", "wd/a b/é.txt", str(tmp_path / "é.txt")) == small
     big = job.download("a", "wd/big", tmp_path / "new" / "copy")
     assert big.stat().st_size == 9_000_000
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "é.txt"]

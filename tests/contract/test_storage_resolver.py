@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
+WITHIN = 30.0
 
 
 @pytest.fixture(scope="module")
@@ -54,11 +57,22 @@ def account(service: LocalBatch) -> AccountSpec:
 
 
 class At(Clock):
-    """A clock that stands still."""
+    """A clock that stands still, and tells how long it was asked to wait."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
 
     def now(self) -> datetime:
         """The same moment for ever."""
         return NOW
+
+    def monotonic(self) -> float:
+        """Seconds slept."""
+        return sum(self.slept)
+
+    def sleep(self, seconds: float) -> None:
+        """Note it."""
+        self.slept.append(seconds)
 
 
 def resolver(account: AccountSpec, **options: Any) -> StorageResolver:
@@ -162,10 +176,11 @@ class Token:
 
 
 class Canned(HttpTransport):  # type: ignore[type-arg]
-    """A transport that answers from a table of path endings."""
+    """A transport that answers from a table of path endings; at first, as often as told, that it is busy."""
 
-    def __init__(self, **answers: tuple[int, str, str]) -> None:
+    def __init__(self, *, busy: int = 0, **answers: tuple[int, str, str]) -> None:
         self.answers = answers
+        self.busy = busy
         self.sent: list[Any] = []
 
     def send(self, request: Any, **_: Any) -> Any:
@@ -179,6 +194,9 @@ class Canned(HttpTransport):  # type: ignore[type-arg]
         inner = Response()
         inner.status_code = status
         inner.headers["Content-Type"] = kind
+        if len(self.sent) <= self.busy:
+            inner.status_code, body = 429, ""
+            inner.headers["Retry-After"] = "17"
         inner._content = body.encode()
         inner._content_consumed = True
         answer = RestRequestsTransportResponse(  # type: ignore[no-untyped-call]
@@ -241,3 +259,38 @@ def test_a_missing_secret_is_not_found() -> None:
     resolve = KeyVaultResolver(Token, transport=Canned(secrets=(404, "application/json", body)))
     with pytest.raises(NotFound, match="A secret was not found"):
         resolve("keyvault:https://my.vault.azure.net/secrets/nothing")
+
+
+def test_a_busy_vault_is_asked_again_when_it_says_and_by_the_clock_given() -> None:
+    clock = At()
+    transport = Canned(busy=2, secrets=(200, "application/json", json.dumps({"value": "late"})))
+    resolve = KeyVaultResolver(Token, clock=clock, transport=transport)
+    assert resolve("keyvault:https://my.vault.azure.net/secrets/x") == "late"
+    assert [17 <= seconds <= 18.7 for seconds in clock.slept] == [True, True]
+
+
+def test_busy_storage_is_asked_again_when_it_says() -> None:
+    clock = At()
+    storage = StorageSpec(blob_endpoint="https://store.blob.core.windows.net", account_key="a2V5IG9mIGE=")
+    account = AccountSpec(name="keyed", endpoint="https://a.b.batch.azure.com", storage=storage)
+    transport = Canned(busy=1, restype=(201, "", ""))
+    resolver(account, clock=clock, transport=transport)(StorageRef("results"))
+    assert [17 <= seconds <= 18.7 for seconds in clock.slept] == [True]
+
+
+def test_a_secret_that_is_slow_to_come_keeps_nobody_else_waiting() -> None:
+    """The first secret comes only after the second: a lock held over its request would wait for ever."""
+    second_came = threading.Event()
+
+    class Slow(Canned):
+        def send(self, request: Any, **options: Any) -> Any:
+            if "first" in request.url:
+                assert second_came.wait(WITHIN)
+            return super().send(request, **options)
+
+    resolve = KeyVaultResolver(Token, transport=Slow(secrets=(200, "application/json", '{"value": "v"}')))
+    with ThreadPoolExecutor(1) as other:
+        first = other.submit(resolve, "keyvault:https://my.vault.azure.net/secrets/first")
+        assert resolve("keyvault:https://my.vault.azure.net/secrets/second") == "v"
+        second_came.set()
+        assert first.result(WITHIN) == "v"

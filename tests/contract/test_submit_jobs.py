@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from azbatch_core import (
+    AccountSpec,
     AzureBatch,
+    ConfigurationError,
     Conflict,
     InvalidRequest,
     JobSpec,
@@ -269,6 +271,59 @@ def test_a_handle_of_another_account_is_refused(client: AzureBatch) -> None:
     assert client.job("here:some-job").id == client.job("some-job").id == "some-job"
     with pytest.raises(Exception, match="elsewhere"):
         client.job("elsewhere:some-job")
+
+
+def test_the_id_of_a_schedules_job_holds_a_colon_itself(client: AzureBatch) -> None:
+    job = client.job("here:nightly:job-1")
+    assert (job.id, job.handle) == ("nightly:job-1", "here:nightly:job-1")
+    assert client.job(job.handle).id == job.id
+
+
+def test_a_plan_is_carried_out_where_it_was_made_for(
+    client: AzureBatch, account: AccountSpec, make_job: Make
+) -> None:
+    plan = client.plan(make_job(["true"]))
+    with AzureBatch(account.replace(name="other")) as other:
+        with pytest.raises(ConfigurationError, match="made for the account 'here', and this is 'other'"):
+            other.submit(plan)
+        with pytest.raises(NotFound):
+            other.job(plan.job_id).status()
+    elsewhere = replace(plan, endpoint="https://here.westeurope.batch.azure.com")
+    with pytest.raises(ConfigurationError, match=r"at https://here\.westeurope"):
+        client.submit(elsewhere)
+
+
+def test_only_the_jobs_that_are_asked_for_are_counted(
+    client: AzureBatch, make_job: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [client.submit(make_job(["true"])).job.id for _ in range(3)]
+    real, asked = requests.send, []
+
+    def counting(*args: Any, **options: Any) -> Any:
+        asked.append(args[-1])
+        return real(*args, **options)
+
+    monkeypatch.setattr(requests, "send", counting)
+    (newest,) = client.jobs(limit=1)
+    assert newest.id == made[-1]
+    assert asked.count("taskcounts") == 1
+    assert [job.id for job in client.jobs(limit=3)] == made[::-1]
+
+
+def test_a_pool_is_found_and_resized(client: AzureBatch, make_job: Make) -> None:
+    pool = {"kind": "managed", "name": "to-resize", "nodes": 2}
+    job = client.submit(make_job(["true"], job={"pool": pool})).job
+    pool_id = str(job.wait(WITHIN).pool_id)
+    assert client.pool(pool_id.upper()).target_dedicated_nodes == 2
+    client.resize_pool(pool_id, nodes=1)
+    client.resize_pool(pool_id, spot_nodes=1)
+    found = client.pool(pool_id)
+    assert (found.target_dedicated_nodes, found.target_spot_nodes) == (1, 1)
+    with pytest.raises(NotFound, match="no pool 'nobodys'"):
+        client.resize_pool("nobodys", nodes=1)
+    with pytest.raises(NotFound, match="no pool 'nobodys'"):
+        client.pool("nobodys")
+    client.delete_pool(pool_id)
 
 
 def test_the_list_of_jobs_is_mine_by_default(client: AzureBatch, make_job: Make, job_name: str) -> None:

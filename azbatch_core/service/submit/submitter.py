@@ -78,16 +78,16 @@ class JobChannel:
 def _check_account(connection: Connection, plan: Plan) -> None:
     """A plan is made of what its account has: another may have other pools, storage and powers."""
     if plan.account != connection.account.name:
-        where = f"and this is {connection.account.name!r}"
+        where = f", and this is {connection.account.name!r}"
     elif plan.endpoint != connection.endpoint and not (
         # The local service has another port after each start.
         is_loopback(plan.endpoint) and connection.is_local
     ):
-        where = f"at {plan.endpoint}, and this one is at {connection.endpoint}"
+        where = f" at {plan.endpoint}, and this one is at {connection.endpoint}"
     else:
         return
     raise ConfigurationError(
-        f"the plan was made for the account {plan.account!r} {where}", hint="plan the job on this account"
+        f"the plan was made for the account {plan.account!r}{where}", hint="plan the job on this account"
     )
 
 

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
+
+import pytest
 
 from azbatch_core.cli.recent import remember, remembered
 from azbatch_core.errors import Conflict
+from azbatch_core.service.states import PoolSummary
 
 if TYPE_CHECKING:
     from cli_fakes import Azbatch, FakeBatch
@@ -31,6 +35,43 @@ def test_delete_forgets_the_job(batch: FakeBatch, azbatch: Azbatch) -> None:
     assert azbatch("delete", "a", "--wait").code == 0
     assert batch.fake_job.calls == [("delete", False), ("delete", True)]
     assert remembered() == []
+
+
+@pytest.mark.parametrize("verb", ["cancel", "delete"])
+def test_what_became_of_each_job_as_json(verb: str, batch: FakeBatch, azbatch: Azbatch) -> None:
+    result = azbatch(verb, "--json", "a", "prod:b")
+    assert result.err == ""
+    assert json.loads(result.out) == [
+        {"name": "a", "ok": True, "error": None},
+        {"name": "prod:b", "ok": True, "error": None},
+    ]
+    batch.fake_job.raises[verb] = Conflict("no", code="JobBusy")
+    result = azbatch(verb, "--json", "a")
+    assert (result.code, json.loads(result.out)) == (3, [{"name": "a", "ok": False, "error": "no [JobBusy]"}])
+
+
+def test_pools_delete_as_json(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.raises["delete_pool p1"] = Conflict("in use")
+    result = azbatch("pools", "delete", "p1", "p2", "--json")
+    assert [document["ok"] for document in json.loads(result.out)] == [False, True]
+    assert result.code == 3
+
+
+def test_pools_resize(batch: FakeBatch, azbatch: Azbatch) -> None:
+    result = azbatch("pools", "resize", "p1", "--nodes", "3", "--spot", "0")
+    assert (result.code, result.out) == (0, "")
+    assert batch.resized == [("p1", 3, 0)]
+    assert "resizing pool p1 to 3 dedicated and 0 spot nodes" in result.err
+    batch.found_pools = [PoolSummary("p1", "active", "resizing", "d2", target_dedicated_nodes=4)]
+    document = json.loads(azbatch("pools", "resize", "p1", "--nodes", "4", "--json").out)
+    assert document["target_dedicated_nodes"] == 4
+    assert batch.resized[-1] == ("p1", 4, None)
+
+
+@pytest.mark.parametrize("words", [(), ("--nodes", "-1"), ("--nodes", "many")])
+def test_a_size_that_is_none_is_refused(words: tuple[str, ...], batch: FakeBatch, azbatch: Azbatch) -> None:
+    assert azbatch("pools", "resize", "p1", *words).code == 2
+    assert batch.resized == []
 
 
 def test_a_verb_needs_a_job(azbatch: Azbatch) -> None:

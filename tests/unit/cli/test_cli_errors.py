@@ -118,6 +118,11 @@ def test_missing_argument_is_one_line(azbatch: Azbatch) -> None:
     assert result.err == "azbatch: error: Missing argument 'JOB'. See `azbatch show --help`.\n"
 
 
+def test_the_id_of_a_schedules_job_holds_a_colon(batch: FakeBatch, azbatch: Azbatch) -> None:
+    assert azbatch("show", "prod:nightly:job-1").code == 0
+    assert (batch.opened, batch.fake_job.id) == (["prod"], "nightly:job-1")
+
+
 @pytest.mark.parametrize("reference", [":job", "local:", ""])
 def test_a_job_without_id_or_account_is_refused(reference: str, azbatch: Azbatch) -> None:
     result = azbatch("show", reference)

@@ -228,7 +228,10 @@ def test_wait_for_a_job_that_cannot_go_on_says_why(batch: FakeBatch, azbatch: Az
     assert "it stays active until `azbatch cancel local:j`" in result.err
 
 
-@pytest.mark.parametrize(("text", "seconds"), [("90", 90.0), ("1.5m", 90.0), ("2h", 7200.0), ("0", 0.0)])
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90", 90.0), ("1.5m", 90.0), ("1h30m", 5400.0), ("PT2M", 120.0), ("2h", 7200.0), ("0", 0.0)],
+)
 def test_wait_timeout_is_124(text: str, seconds: float, batch: FakeBatch, azbatch: Azbatch) -> None:
     batch.fake_job.raises["wait"] = WaitTimeout("still running after that time")
     result = azbatch("wait", "j", "--timeout", text)

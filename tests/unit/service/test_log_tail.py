@@ -171,3 +171,34 @@ def test_a_task_that_never_ran_has_no_output_and_says_why() -> None:
 def test_two_streams_are_kept_apart() -> None:
     log = TaskLog("t", {"stdout": Growing(b"out"), "stderr": Growing(b"err")}, Shelf())
     assert words(log, DONE) == [("stdout", "out"), ("stderr", "err")]
+
+
+class Vanishing(Growing):
+    """A file that goes while it is read."""
+
+    def read(self, start: int, end: int) -> bytes:
+        """The first bytes only."""
+        return super().read(start, min(end, 4))
+
+
+def test_what_went_with_the_node_comes_from_the_copy() -> None:
+    log = TaskLog("t", {"stdout": Vanishing(b"abcdefgh")}, Shelf(Growing(b"abcdefgh")))
+    assert words(log, DONE) == [("stdout", "abcd"), ("stdout", "efgh")]
+
+
+def test_a_file_that_went_after_a_part_was_read_is_told() -> None:
+    source = Growing(b"abc\n")
+    log = TaskLog("t", {"stdout": source}, Shelf())
+    assert words(log, RUNNING) == [("stdout", "abc\n")]
+    source.data = None
+    assert words(log, DONE) == [
+        ("notice", "stdout is gone, because its node is gone; no copy of it was kept")
+    ]
+
+
+def test_a_copy_that_ends_early_is_told() -> None:
+    log = TaskLog("t", {"stdout": Growing()}, Shelf(Vanishing(b"abcdefgh")))
+    assert words(log, DONE) == [
+        ("stdout", "abcd"),
+        ("notice", "stdout ends 4 bytes early in its copy box/j/t/stdout.txt"),
+    ]
