@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from importlib import resources
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from azbatch_core.catalog.vm_sizes import Architecture
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class Image:
     sku: str
     agent: str
     generation: int
-    architecture: Literal["x64", "arm64"]
+    architecture: Architecture
     os: Literal["linux", "windows"]
     docker: bool
     nvidia: bool
@@ -80,7 +83,9 @@ def find_image(publisher: str, offer: str, sku: str) -> Image | None:
     return next((image for image in images() if (image.publisher, image.offer, image.sku) == wanted), None)
 
 
-def default_images(*, docker: bool = False, nvidia: bool = False, architecture: str = "x64") -> list[Image]:
+def default_images(
+    *, docker: bool = False, nvidia: bool = False, architecture: Architecture = "x64"
+) -> list[Image]:
     """The images that a pool can get when its spec names none: one system, in each hypervisor generation.
 
     The first line of images of the table that does what is asked: plain Ubuntu LTS unless containers or GPUs
@@ -101,7 +106,7 @@ def default_image(
     *,
     docker: bool = False,
     nvidia: bool = False,
-    architecture: str = "x64",
+    architecture: Architecture = "x64",
     generations: tuple[int, ...] = (),
 ) -> Image | None:
     """The default image that boots on one of a VM size's hypervisor generations (empty = any)."""

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+Architecture = Literal["x64", "arm64"]
+
 MAX_SLOTS_PER_NODE = 256  # BatchPoolCreateOptions.task_slots_per_node: at most 256 and four for each core
 SLOTS_PER_VCPU = 4
 REFERENCE_REGION = "eastus"  # orders sizes by price where the account's own region is unknown
@@ -48,7 +50,7 @@ class VmSize:
     gpu_model: str | None
     gpu_fraction: float | None
     generations: tuple[int, ...]
-    architecture: Literal["x64", "arm64"]
+    architecture: Architecture
     verified: bool
     retirement: str | None
     prices: Mapping[str, float]

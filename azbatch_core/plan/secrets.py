@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from azbatch_core.specs.problems import mask_text
 from azbatch_core.specs.secrets import MASK, Secret
@@ -16,6 +16,9 @@ from azbatch_core.specs.urls import UrlSecret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+Permission = Literal["w", "rl"]
+"""What is done in a container: outputs are written, inputs are read and listed."""
 
 _REFERENCE_BYTES = 2048  # what a value that is not known yet may take in a request
 _STORAGE_URL_BYTES = 512
@@ -32,7 +35,7 @@ class StorageRef:
     """
 
     container: str
-    permission: str = "w"
+    permission: Permission = "w"
     identity: str | None = None
 
     def __str__(self) -> str:

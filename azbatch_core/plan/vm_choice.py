@@ -15,6 +15,8 @@ from azbatch_core.errors import SpecError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from azbatch_core.catalog.vm_sizes import Architecture
+
 GIB = 1024**3
 NEAR_MISSES = 3
 _EPSILON = 1e-9  # float noise: 0.1 + 0.2 CPUs are not more than 0.3
@@ -134,7 +136,7 @@ def choose(
     *,
     region: str | None = None,
     generations: tuple[int, ...] = (1, 2),
-    architecture: str = "x64",
+    architecture: Architecture = "x64",
 ) -> Choice:
     """Choose the cheapest VM size that holds the needs.
 
@@ -185,7 +187,7 @@ def choose(
 
 
 def _rules(
-    needs: Needs, generations: tuple[int, ...], architecture: str
+    needs: Needs, generations: tuple[int, ...], architecture: Architecture
 ) -> list[Callable[[VmSize], _Rejection | None]]:
     """The tests that a size must pass, cheapest to explain first."""
 

@@ -18,7 +18,7 @@ from azbatch_core.specs.urls import is_private_host, split_http_url
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Credential = Literal[
+CredentialKind = Literal[
     "shared_key", "default", "cli", "managed_identity", "service_principal", "workload_identity"
 ]
 
@@ -137,7 +137,7 @@ class AccountSpec(Spec):
         ),
         examples=["myaccount"],
     )
-    credential: Credential = Field(
+    credential: CredentialKind = Field(
         default="default",
         description=(
             "How to log in: the account's key, azure-identity's default chain, the Azure CLI's login, a "

@@ -220,8 +220,8 @@ class TaskSpec(Spec):
     on_failure: Literal["block", "satisfy"] = Field(
         default="block",
         description=(
-            "When this task fails, tasks that depend on it never run (block), or run as if it had "
-            "succeeded (satisfy)."
+            "When this task fails, tasks that depend on it never run (block), or run as if it had succeeded "
+            "(satisfy). The job counts as failed either way."
         ),
     )
     retry: Retry | None = Field(

@@ -10,8 +10,8 @@ import pytest
 
 from azbatch_core import (
     AzureBatch,
-    Category,
     Conflict,
+    FailureCategory,
     JobSpec,
     JobState,
     NotFound,
@@ -36,7 +36,7 @@ def test_cancelling_ends_the_job_and_keeps_its_record_and_output(client: AzureBa
     assert (ended.state, ended.reason, ended.exit_code) == (JobState.CANCELLED, "it was cancelled", 1)
     tasks = {task.id: task for task in job.tasks()}
     assert tasks["a"].state is TaskState.CANCELLED
-    assert tasks["a"].category is Category.CANCELLED
+    assert tasks["a"].category is FailureCategory.CANCELLED
     assert tasks["b"].state in {TaskState.CANCELLED, TaskState.BLOCKED}
     assert [chunk.text for chunk in job.logs("a")] == ["evidence\n"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from azbatch_core.errors import AzBatchError, NotFound
 from azbatch_core.service.documents import requests
@@ -48,7 +48,7 @@ def _reach(connection: Connection) -> str:
     return f"{connection.endpoint} answers in {milliseconds:.0f} ms"
 
 
-def _count(connection: Connection, kind: str, word: str) -> str:
+def _count(connection: Connection, kind: Literal["pools", "jobs"], word: str) -> str:
     number = 0
     limit = 1000
     for _ in requests.listing(connection, kind, select=("id",)):

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from azbatch_core.catalog.clouds import CloudName
     from azbatch_core.specs import AccountSpec
+    from azbatch_core.specs.accounts import CredentialKind
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -71,7 +72,7 @@ class AccountEntry:
     name: str
     source: str
     endpoint: str | None
-    credential: str
+    credential: CredentialKind
     is_default: bool
 
 

@@ -5,13 +5,14 @@ The SDK is imported on the first request, not with this module.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from azbatch_core.service.connect.connection import Connection
 
+Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 JOB_SELECT = (
     "id",
     "displayName",
@@ -29,7 +30,7 @@ PAGE = 1000
 
 def send(
     connection: Connection,
-    method: str,
+    method: Method,
     *segments: str,
     query: Mapping[str, str] | None = None,
     body: Any = None,

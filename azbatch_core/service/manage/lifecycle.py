@@ -5,7 +5,7 @@ Cancelling keeps the record; deleting is another verb. What is on its way out, o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from azbatch_core.errors import AzBatchError, Conflict, NotFound, WaitTimeout
 from azbatch_core.service.documents import requests
@@ -95,7 +95,7 @@ def _once_terminated(connection: Connection, job_id: str, timeout: float, act: C
         interval = min(pace.longest, interval * pace.factor)
 
 
-def _until_gone(connection: Connection, kind: str, name: str, timeout: float) -> None:
+def _until_gone(connection: Connection, kind: Literal["jobs", "pools"], name: str, timeout: float) -> None:
     clock = connection.clock
     deadline = clock.monotonic() + timeout
     pace = Intervals.of(connection)

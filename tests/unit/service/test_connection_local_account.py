@@ -128,9 +128,11 @@ def test_a_start_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None
         local_account()
 
 
-def test_a_dead_process_does_not_answer_whoever_has_its_port() -> None:
-    assert not module._answers({**WRITTEN, "pid": 2**22 + 1})
-    assert not module._answers({"endpoint": "nonsense"})
+@pytest.mark.parametrize("written", [{**WRITTEN, "pid": 2**22 + 1}, {"endpoint": "nonsense"}])
+def test_a_dead_process_does_not_answer_whoever_has_its_port(state: Path, written: dict[str, Any]) -> None:
+    (state / "endpoint.json").write_text(json.dumps(written))
+    with pytest.raises(ServiceUnavailable, match="not running"):
+        local_account(start=False)
 
 
 def test_the_state_is_below_home_unless_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
