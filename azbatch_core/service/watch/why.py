@@ -156,7 +156,7 @@ def _of_ground(
 
 def _verdict_hint(found: Ground) -> str | None:
     if not found.nodes:
-        return f"azbatch pools resize {found.pool_id} --nodes N, or submit again" if not found.own_pool else None
+        return None if found.own_pool else f"azbatch pools resize {found.pool_id} --nodes N, or submit again"
     return "fix the cause, then reboot or replace the nodes"
 
 
