@@ -10,7 +10,7 @@ from azbatch_core.plan.jobs import job_body, make_job_id, make_stamp
 from azbatch_core.plan.model import Plan
 from azbatch_core.plan.notes import Notes
 from azbatch_core.plan.pools import plan_pool
-from azbatch_core.plan.tasks import TaskPlanner
+from azbatch_core.plan.tasks import TaskPlanner, refuse_hopeless
 from azbatch_core.plan.urls import check_start_task_urls, check_urls
 from azbatch_core.specs import ExistingPool, command_warnings
 
@@ -32,7 +32,8 @@ def plan(job: JobSpec, facts: AccountFacts, *, streaming: bool = False) -> Plan:
 
     Raises:
         SpecError: The job cannot run as asked: no VM size or image fits, a task is larger than the existing
-            pool's nodes, containers do not match the pool's, output patterns overlap …
+            pool's nodes, containers do not match the pool's, output patterns overlap, every task is larger
+            than a request may be …
         ConfigurationError: The account cannot do it: no storage for output files, a shared key where Entra
             ID is needed, pool identities.
         Conflict: The existing pool is being deleted.
@@ -55,6 +56,8 @@ def plan(job: JobSpec, facts: AccountFacts, *, streaming: bool = False) -> Plan:
     )
     task_ids = _assign_ids(job.tasks, ids)
     tasks = tuple(planner.plan_as(task_id, spec) for task_id, spec in zip(task_ids, job.tasks, strict=True))
+    if not streaming:
+        refuse_hopeless(tasks)
     planner.mark()
     body = job_body(job, job_id, stamp, pool, facts, dependencies=dependencies, os=context.os)
     return Plan(

@@ -18,6 +18,8 @@ from azbatch_core.specs import command_warnings
 from azbatch_core.specs.command import check_any_command
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from azbatch_core.plan.facts import AccountFacts
     from azbatch_core.plan.ids import TaskIds
     from azbatch_core.plan.notes import Notes
@@ -31,7 +33,11 @@ if TYPE_CHECKING:
         TaskSpec,
     )
 
-_MAX_BODY = 1024 * 1024  # the whole request must be smaller (BatchTaskGroup.task_values)
+MAX_REQUEST = 1024 * 1024
+"""The bytes that a request with tasks may have (BatchTaskGroup.task_values)."""
+ENVELOPE = 1024 + 2
+"""Of these, what is not the tasks: the list around them, and a little air."""
+TOO_LARGE_HINT = "move long arguments, scripts or file lists into a resource file or a container prefix"
 
 
 class TaskPlanner:
@@ -118,11 +124,11 @@ class TaskPlanner:
         self._warn(spec, task_id)
         names = self._add_outputs(body, spec, task_id)
         size = body_size(body)
-        if size >= _MAX_BODY:
+        if is_oversized(size):
             # Not an error of the plan: the other tasks can go in, and the submission reports this one.
             self.notes.add(
                 "its description is larger than a request may be (1 MB), so Batch will refuse it: "
-                "move long arguments, scripts or file lists into a resource file",
+                + TOO_LARGE_HINT,
                 task_id,
             )
         self._contained = in_container is not None
@@ -246,6 +252,28 @@ class TaskPlanner:
             )
         files: list[ResourceFile | OutputFile] = [*spec.resource_files, *spec.output_files]
         check_urls(files, self._facts.now, self._job.wall_time, self.notes, task_id)
+
+
+def is_oversized(size: int) -> bool:
+    """Whether a task of so many bytes is more than a request alone can carry."""
+    return size + ENVELOPE > MAX_REQUEST
+
+
+def refuse_hopeless(tasks: Sequence[PlannedTask]) -> None:
+    """Refuse tasks of which not one can be sent: a job would be left behind with nothing in it.
+
+    Raises:
+        SpecError: There are tasks, and every one of them is oversized.
+    """
+    if not tasks or not all(is_oversized(task.size) for task in tasks):
+        return
+    first = tasks[0]
+    whole = f"task {first.id!r} is" if len(tasks) == 1 else f"every task is too large, {first.id!r} is"
+    raise SpecError(
+        f"{whole} {first.size:,} bytes as sent, and Batch takes less than {MAX_REQUEST:,}",
+        field="tasks",
+        hint=TOO_LARGE_HINT,
+    )
 
 
 def located(error: SpecError, task_id: str | None) -> SpecError:

@@ -115,6 +115,59 @@ def test_one_oversized_task_is_named_and_the_others_run(client: AzureBatch, make
     submission.job.delete()
 
 
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_job_of_which_no_task_can_go_in_leaves_nothing(
+    client: AzureBatch, job_name: str, *, streamed: bool
+) -> None:
+    tasks = (TaskSpec(command=["echo", "x" * 1_100_000]),)
+    pool_name = f"none-{streamed}".lower()
+    pool = {"kind": "managed", "name": pool_name}
+    spec = JobSpec(name=job_name, id=job_name, pool=pool, tasks=() if streamed else tasks)
+    with pytest.raises(SubmissionError if streamed else SpecError, match=r"1,1\d\d,\d\d\d bytes") as caught:
+        client.submit(spec, iter(tasks) if streamed else None)
+    client.job(job_name).delete(wait=True)
+    with pytest.raises(NotFound):
+        raw_job(client, job_name)
+    if streamed:
+        assert str(caught.value).startswith("1 task was not added (1): ")
+        assert str(caught.value).endswith("The empty job was removed again")
+    else:
+        assert not any(pool_name in found.id for found in client.pools())
+
+
+def test_a_plan_for_a_stream_without_a_task_that_can_go_in_makes_nothing(
+    client: AzureBatch, job_name: str
+) -> None:
+    spec = JobSpec(name=job_name, id=job_name, tasks=[{"command": ["echo", "x" * 1_100_000]}])
+    plan = client.plan(spec, streaming=True)
+    with pytest.raises(SpecError, match="bytes as sent"):
+        client.submit(plan)
+    with pytest.raises(NotFound):
+        raw_job(client, job_name)
+
+
+def test_a_plan_whose_job_is_over_is_not_carried_out_again(client: AzureBatch, make_job: Make) -> None:
+    plan = client.plan(make_job(["true"]))
+    client.submit(plan).job.wait(WITHIN)
+    with pytest.raises(Conflict) as caught:
+        client.submit(plan)
+    assert caught.value.message == f"this plan was already submitted as here:{plan.job_id}, which is over"
+    assert caught.value.hint == "plan the job again for another run"
+
+
+def test_the_number_of_tasks_that_are_not_in_is_told_in_words_that_agree(
+    client: AzureBatch, make_job: Make
+) -> None:
+    stream = [TaskSpec(id="huge", command=["echo", "x" * 1_100_000])]
+    with pytest.raises(SubmissionError) as caught:
+        client.submit(make_job(["true"]), stream)
+    text = caught.value.message
+    assert text.startswith("1 of 2 tasks was not added (huge): the task is 1,1")
+    assert "is there with 1 task, and stays open when they are complete" in text
+    assert ".." not in text
+    caught.value.submission.job.delete()
+
+
 def test_fat_tasks_are_spread_over_requests(client: AzureBatch, make_job: Make) -> None:
     spec = make_job(*[["true", "x" * 200_000] for _ in range(12)])
     submission = client.submit(spec)

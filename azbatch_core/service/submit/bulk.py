@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from azbatch_core.errors import AzBatchError, InvalidRequest, SpecError
+from azbatch_core.plan.tasks import ENVELOPE, MAX_REQUEST, TOO_LARGE_HINT, is_oversized
 from azbatch_core.service.states import TaskAddResult
 from azbatch_core.service.watch import task_failures
 
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 MAX_TASKS = 100
-MAX_BYTES = 1_048_576
-# `{"value": []}` and a little air: the service counts what it received, headers left out.
-ENVELOPE = 1024
+MAX_BYTES = MAX_REQUEST
 SEPARATOR = 2
 # The service's guidance is to stay well below 100 at once; a handful keeps one connection pool busy.
 WORKERS = 4
@@ -35,7 +34,8 @@ _FIRST_WAIT = 0.25
 _LONGEST_WAIT = 8.0
 NOT_SENT = "not sent: the submission had stopped"
 """What a task's result says that was never on its way."""
-_TOO_LARGE = "RequestBodyTooLarge"
+TOO_LARGE = "RequestBodyTooLarge"
+NOT_A_SPEC = "SpecError"
 
 
 class Channel(Protocol):
@@ -174,12 +174,12 @@ class BulkAdd:
             if name in self._seen:
                 text = "the id stands twice in this submission (ids compare without case)"
                 self._answer(index, TaskAddResult(wanted.id, "failed", text, "TaskExists"))
-            elif size + ENVELOPE > MAX_BYTES:
+            elif is_oversized(size):
                 text = (
                     f"the task is {size:,} bytes as sent, and the service takes less than {MAX_BYTES:,}: "
-                    "move long arguments or file lists into a resource file or a container prefix"
+                    f"{TOO_LARGE_HINT}"
                 )
-                self._answer(index, TaskAddResult(wanted.id, "failed", text, _TOO_LARGE))
+                self._answer(index, TaskAddResult(wanted.id, "failed", text, TOO_LARGE))
             else:
                 self._seen.add(name)
                 yield _Item(index, wanted, size)
@@ -281,7 +281,7 @@ class BulkAdd:
 
 def refused_spec(task_id: str, error: SpecError) -> TaskAddResult:
     """The result of a task whose spec turned out wrong when it was planned."""
-    return TaskAddResult(task_id, "failed", str(error), "SpecError")
+    return TaskAddResult(task_id, "failed", str(error), NOT_A_SPEC)
 
 
 def _plain(error: dict[str, Any] | None) -> dict[str, Any]:

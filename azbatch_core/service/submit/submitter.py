@@ -24,6 +24,7 @@ from azbatch_core.errors import (
     SubmissionError,
 )
 from azbatch_core.plan.secrets import StorageRef, leaves, reveal
+from azbatch_core.plan.tasks import refuse_hopeless
 from azbatch_core.service.connect import keyvault
 from azbatch_core.service.connect.connection import is_loopback
 from azbatch_core.service.connect.storage import StorageResolver, signature_lifetime
@@ -32,7 +33,8 @@ from azbatch_core.service.documents.wire import metadata_of
 from azbatch_core.service.handle import JobHandle
 from azbatch_core.service.manage import lifecycle, pools
 from azbatch_core.service.states import Submission, TaskAddResult
-from azbatch_core.service.submit.bulk import NOT_SENT, BulkAdd, Wanted, refused_spec
+from azbatch_core.service.submit.bulk import NOT_A_SPEC, NOT_SENT, TOO_LARGE, BulkAdd, Wanted, refused_spec
+from azbatch_core.service.watch.status import job_goes_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -123,6 +125,8 @@ class Submitter:
             raise SpecError(
                 "the job has no tasks, and an empty job would wait for ever", field="tasks", hint="add a task"
             )
+        if tasks is None:
+            refuse_hopeless(self._plan.tasks)
         self._resolve()
         try:
             pools.ensure(self._connection, self._plan.pool, self._reveal)
@@ -161,17 +165,26 @@ class Submitter:
         try:
             self._connection.call(create_job)
         except Conflict as error:
-            if error.code != "JobExists" or not self._is_ours():
+            ours = self._our_job() if error.code == "JobExists" else None
+            if ours is None:
                 raise self._taken(error) from error
+            if not job_goes_on(ours):
+                raise Conflict(
+                    f"this plan was already submitted as {self._handle.handle}, which is over",
+                    code=error.code,
+                    request_id=error.request_id,
+                    hint="plan the job again for another run",
+                ) from error
             return tries == 1
         return False
 
-    def _is_ours(self) -> bool:
+    def _our_job(self) -> dict[str, Any] | None:
+        """The job of this id, when it was made from this plan."""
         try:
             job = requests.get_job(self._connection, self._plan.job_id)
         except NotFound:
-            return False
-        return metadata_of(job).get(metadata_names.STAMP) == self._plan.stamp
+            return None
+        return job if metadata_of(job).get(metadata_names.STAMP) == self._plan.stamp else None
 
     def _taken(self, error: Conflict) -> Conflict:
         hint = "leave the id out for a unique one, or use recreate to replace the old job"
@@ -209,6 +222,9 @@ class Submitter:
         submission = Submission(self._handle, results)
         if isinstance(outcome.fatal, KeyboardInterrupt):
             raise KeyboardInterrupt(self._interrupted(submission)) from None
+        if outcome.fatal is None and results and not resuming and all(map(_never_sent, results)):
+            lifecycle.delete(self._connection, self._plan.job_id)
+            raise self._nothing(submission)
         if outcome.fatal is not None or submission.failed:
             raise self._incomplete(submission, outcome.fatal) from outcome.fatal
         if not results:
@@ -247,31 +263,35 @@ class Submitter:
 
     def _open(self, submission: Submission, error: AzBatchError) -> SubmissionError:
         return SubmissionError(
-            f"all {submission.added} tasks are in the job {self._handle.handle}, but it stays open when they"
-            f" are complete: {error.message}",
+            f"the job {self._handle.handle} has all of its tasks ({submission.added:,}), but it stays open"
+            f" when they are complete: {error.message}",
             submission=submission,
             hint=self._ways_out(),
         )
 
     def _incomplete(self, submission: Submission, fatal: BaseException | None) -> SubmissionError:
         failed = submission.failed
-        named = ", ".join(result.id for result in failed[:_NAMED])
-        more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
         why = getattr(fatal, "message", None) or str(fatal or "") or (failed[0].error if failed else "")
-        what = f"{len(failed)} of {len(submission.results)} tasks were not added ({named}{more})"
+        what = _not_added(submission)
         if not failed:
             what = "the submission stopped before all tasks were taken"
         return SubmissionError(
-            f"{what}: {why or type(fatal).__name__}. The job {self._handle.handle} is there with"
-            f" {submission.added} tasks, and stays open when they are complete",
+            f"{what}: {_sentence(why) or type(fatal).__name__}. The job {self._handle.handle} is there with"
+            f" {_tasks(submission.added)}, and stays open{_when_complete(submission)}",
             submission=submission,
             hint=self._ways_out(),
+        )
+
+    def _nothing(self, submission: Submission) -> SubmissionError:
+        why = _sentence(submission.failed[0].error)
+        return SubmissionError(
+            f"{_not_added(submission)}: {why}. The empty job was removed again", submission=submission
         )
 
     def _interrupted(self, submission: Submission) -> str:
         return (
             f"interrupted: the job {self._handle.handle} is there with {submission.added} of its tasks, and"
-            f" stays open when they are complete; {self._ways_out()}"
+            f" stays open{_when_complete(submission)}; {self._ways_out()}"
         )
 
     def _interrupted_early(self) -> str:
@@ -284,3 +304,33 @@ class Submitter:
     def _ways_out(self) -> str:
         handle = self._handle.handle
         return f"azbatch cancel {handle} ends it, azbatch delete {handle} removes it"
+
+
+def _never_sent(result: TaskAddResult) -> bool:
+    """Whether it was refused here, so that it cannot be in the job."""
+    return result.status == "failed" and result.code in {TOO_LARGE, NOT_A_SPEC}
+
+
+def _tasks(count: int) -> str:
+    return f"{count:,} task{'' if count == 1 else 's'}"
+
+
+def _not_added(submission: Submission) -> str:
+    """How many tasks were not added, of how many, and which."""
+    failed = submission.failed
+    named = ", ".join(result.id for result in failed[:_NAMED])
+    more = f" and {len(failed) - _NAMED:,} more" if len(failed) > _NAMED else ""
+    total = len(submission.results)
+    of = f" of {total:,}" if total > 1 else ""
+    was = "was" if len(failed) == 1 else "were"
+    tasks = "task" if (total if of else len(failed)) == 1 else "tasks"
+    return f"{len(failed):,}{of} {tasks} {was} not added ({named}{more})"
+
+
+def _when_complete(submission: Submission) -> str:
+    return " when they are complete" if submission.added else ""
+
+
+def _sentence(text: str | None) -> str:
+    """What somebody said, to go on from: without the full stop at its end."""
+    return (text or "").rstrip().rstrip(".")

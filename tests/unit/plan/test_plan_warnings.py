@@ -131,3 +131,20 @@ def test_notes_keep_their_order():
     for text, task in (("b", "1"), ("a", None), ("b", "2")):
         notes.add(text, task)
     assert notes.lines() == ("tasks 1, 2: b", "a")
+
+
+def test_tasks_of_which_none_can_be_sent_are_refused(local: AccountFacts):
+    fat = TaskSpec(command=["echo", "x" * 2_000_000])
+    with pytest.raises(SpecError, match=r"task '1' is 2,000,\d\d\d bytes as sent, and Batch takes less than"):
+        plan(JobSpec(name="j", tasks=[fat]), local)
+    with pytest.raises(SpecError, match="every task is too large, '1' is"):
+        plan(JobSpec(name="j", tasks=[fat, fat]), local)
+    assert len(plan(JobSpec(name="j", tasks=[fat]), local, streaming=True).tasks) == 1
+    assert len(plan(JobSpec(name="j", tasks=[fat, TaskSpec(command=["true"])]), local).tasks) == 2
+
+
+def test_a_task_just_too_large_for_a_request_with_what_is_around_it_is_warned_of(local: AccountFacts):
+    small = TaskSpec(command=["true"])
+    edge = TaskSpec(command=["echo", "x" * (1024 * 1024 - 500)])
+    found = plan(JobSpec(name="j", tasks=[edge, small]), local).warnings
+    assert any("larger than a request may be" in text for text in found)
