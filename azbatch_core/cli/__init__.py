@@ -9,6 +9,28 @@ stdout carries results and nothing else; progress, notices and errors go to stde
 
 from __future__ import annotations
 
-from azbatch_core.cli.app import main
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
+
+_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return its exit code. See `azbatch_core.cli.app.main`.
+
+    Imports take most of a short command's time, so Ctrl-C is as likely to come in the middle of one.
+    """
+    try:
+        from azbatch_core.cli import app  # noqa: PLC0415 - within reach of the guard
+
+        return app.main(arguments)
+    except KeyboardInterrupt:
+        with suppress(OSError, AttributeError):  # AttributeError: stderr is closed
+            sys.stderr.write("azbatch: interrupted\n")
+        return _INTERRUPTED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -89,7 +90,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: The words after `azbatch`; None takes those of this process.
     """
+    if sys.stderr is None:
+        # Nobody wants remarks. A file that is opened later must not become what they are written to.
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - for as long as the process lives
     _never_choke_on_a_character()
+    if sys.stdout is None:
+        exits.complain("stdout is closed, and results go there; nothing was done")
+        return exits.SERVICE
     try:
         _dispatch(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()
@@ -97,11 +104,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return end.exit_code
     except BrokenPipeError:
         # The reader (`| head -1`) has what it wanted.
-        exits.silence_stdout()
+        exits.silence(sys.stdout)
         return exits.BROKEN_PIPE
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last shield, see above
-        exits.report(error)
-        return exits.exit_code_of(error)
+    except (KeyboardInterrupt, click.Abort) as error:
+        exits.say_interrupted(error)
+        return exits.INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last shield, see above
+        return exits.report(error)
     return exits.OK
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
 import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +16,7 @@ from azbatch_core.cli.paint import paint
 from azbatch_core.errors import AzBatchError, ConfigurationError, JobFailed, SpecError, WaitTimeout
 
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from typing import NoReturn, TextIO
 
     from azbatch_core.service.states import TaskStatus
 
@@ -28,6 +30,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 _SHELL_SIGNAL_BASE = 128
+_WRITE_FAILURES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 _MAX_EXIT_CODE = 255
 
 # What must not be shown even in a traceback: signatures in URLs, keys in connection strings and headers.
@@ -39,6 +42,10 @@ _SECRET_SHAPES = (
 _SECRET_VARIABLES = ("AZURE_BATCH_ACCESS_KEY", "AZURE_CLIENT_SECRET", "AZURE_STORAGE_KEY")
 
 
+class StreamError(OSError):
+    """A standard stream of this command cannot be read or written; the message names it."""
+
+
 # The first match holds. 1 says "the job failed"; a service that refused or was silent must not look like it.
 _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (SpecError, BAD_INPUT),
@@ -48,6 +55,7 @@ _CODES: tuple[tuple[type[BaseException], int], ...] = (
     (AzBatchError, SERVICE),
     (click.Abort, INTERRUPTED),
     (KeyboardInterrupt, INTERRUPTED),
+    (StreamError, SERVICE),
     (click.ClickException, BAD_INPUT),
     (BrokenPipeError, BROKEN_PIPE),
     (OSError, BAD_INPUT),
@@ -88,9 +96,45 @@ def complain(message: str) -> None:
     click.echo(f"azbatch: {paint('error:', err=True, fg='red', bold=True)} {line}", err=True)
 
 
-def report(error: BaseException) -> None:
-    """Say on stderr what went wrong: one line, and the traceback when debugging."""
-    complain(_describe(error))
+def say_interrupted(error: BaseException) -> None:
+    """Ctrl-C: one line, with what the error says was left."""
+    said = str(error)
+    with suppress(OSError):
+        click.echo(f"azbatch: {said or 'interrupted'}", err=True)
+        _trace(error)
+
+
+def report(error: BaseException) -> int:
+    """Say on stderr what went wrong: one line, and the traceback when debugging. Gives the exit code."""
+    if _is_of_stdout(error):
+        error = StreamError(f"stdout cannot be written: {getattr(error, 'strerror', None) or error}")
+    with suppress(OSError):  # stderr is full as well
+        complain(_describe(error))
+        _trace(error)
+    _drain(sys.stdout)
+    _drain(sys.stderr)
+    return exit_code_of(error)
+
+
+def _drain(stream: TextIO) -> None:
+    """Write what waits, or throw it away: Python would try once more at exit, and complain."""
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        silence(stream)
+
+
+def _is_of_stdout(error: BaseException) -> bool:
+    """Whether it is a failed write to stdout: every other file is named by its error."""
+    return (
+        isinstance(error, OSError)
+        and not isinstance(error, (AzBatchError, StreamError))
+        and error.filename is None
+        and error.errno in _WRITE_FAILURES
+    )
+
+
+def _trace(error: BaseException) -> None:
     if debugging():
         text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
         click.echo(redact(text), err=True, nl=False)
@@ -112,8 +156,8 @@ def _describe(error: BaseException) -> str:
         return f"{error} (request id {error.request_id})" if error.request_id else str(error)
     if isinstance(error, click.ClickException):
         return _describe_usage(error)
-    if isinstance(error, click.Abort):
-        return "interrupted"
+    if isinstance(error, StreamError):
+        return str(error)
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return f"this is a bug in azbatch: {type(error).__name__}: {error} - `--debug` shows the traceback"
@@ -127,13 +171,13 @@ def _describe_usage(error: click.ClickException) -> str:
     return f"{message}{'' if message.endswith(('.', '?')) else '.'} See `{help_command}`."
 
 
-def silence_stdout() -> None:
-    """Point stdout at nothing, so that Python's own flush at exit does not complain about a closed pipe."""
+def silence(stream: TextIO) -> None:
+    """Point a stream at nothing, so that Python's own flush at exit does not complain about it."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     try:
-        os.dup2(devnull, sys.stdout.fileno())
+        os.dup2(devnull, stream.fileno())
     except (OSError, ValueError, AttributeError):
-        # stdout is not a real file (a test's buffer): nothing to flush into a pipe.
+        # Not a real file (a test's buffer): nothing to flush into a pipe.
         return
     finally:
         os.close(devnull)

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from azbatch_core.cli import exits
-from azbatch_core.cli.paint import paint, wants_colour
+from azbatch_core.cli.paint import is_terminal, paint, wants_colour
 from azbatch_core.cli.progress import Progress, info, job_line
+from azbatch_core.errors import AzBatchError
 
 if TYPE_CHECKING:
     from azbatch_core.client import JobHandle
@@ -97,16 +98,18 @@ class _LogPump(threading.Thread):
                 self._writer.write(chunk)
                 self.chunks += 1
             self._writer.close()
-        except BrokenPipeError as error:
+        except OSError as error:
             self.error = error
-            # Nobody reads any more. The main thread may be asleep between two looks at the job: wake it.
+            if isinstance(error, AzBatchError):
+                return
+            # Nobody reads, or the disk is full. The main thread may be asleep between two looks: wake it.
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         except Exception as error:  # noqa: BLE001 - handed to the main thread
             self.error = error
 
     def check(self) -> None:
         """Raise what closes the command: our own output went away."""
-        if isinstance(self.error, BrokenPipeError):
+        if isinstance(self.error, OSError) and not isinstance(self.error, AzBatchError):
             raise self.error
 
     def stop(self) -> None:
@@ -186,7 +189,8 @@ def too_many_to_follow(tasks: int) -> bool:
 
 def say_way_back(handle: str) -> None:
     """After Ctrl-C: nothing was cancelled, and how to come back."""
-    click.echo(err=True)
+    if is_terminal(err=True):
+        click.echo(err=True)
     info("stopped following; the job goes on.")
     for command, purpose in (
         (f"azbatch logs -f {handle}", "follow it again"),

@@ -63,7 +63,8 @@ def submit_plan(
                 on_progress=lambda done: progress.show(count_line("adding tasks", done, total)),
             )
     except KeyboardInterrupt as error:
-        click.echo(err=True)
+        if is_terminal(err=True):
+            click.echo(err=True)
         # It says what is there. Without a word, nothing had begun.
         info(str(error) or "interrupted: nothing was submitted")
         raise click.exceptions.Exit(exits.INTERRUPTED) from None

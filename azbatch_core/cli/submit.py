@@ -84,6 +84,8 @@ def read_job(file: str) -> JobSpec:
 
     if file != "-":
         return load_job(file)
+    if sys.stdin is None:
+        raise exits.StreamError("stdin is closed, and the job was to come from there")
     try:
         return parse_job(sys.stdin.read(), name="stdin")
     except UnicodeDecodeError as error:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         (errors.InvalidRequest("x"), 3),
         (errors.JobFailed("x", status=None), 1),
         (errors.WaitTimeout("x"), 124),
-        (KeyboardInterrupt(), 130),
         (RuntimeError("x"), 70),
     ],
 )
