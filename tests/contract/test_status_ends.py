@@ -118,7 +118,7 @@ def test_exit_codes_come_through(client: AzureBatch, make_job: Make) -> None:
     assert (ended.state, ended.exit_code) == (JobState.FAILED, 1)
     (task,) = ended.failures
     assert (task.exit_code, task.category, task.message) == (7, FailureCategory.USER, "exit code 7")
-    assert "1 of 1 tasks failed" in str(ended.reason)
+    assert "1 task failed: 1 (exit code 7)" in str(ended.reason)
 
 
 def test_a_program_that_is_missing_has_no_exit_code(client: AzureBatch, make_job: Make) -> None:

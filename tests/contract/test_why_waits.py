@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from azbatch_core import AzureBatch, JobSpec, shell
+from azbatch_core import AzureBatch, JobSpec, JobState, shell
 
 Make = Callable[..., JobSpec]
 WITHIN = 60.0
@@ -39,7 +39,7 @@ def test_a_task_behind_others_learns_that_the_nodes_are_busy(client: AzureBatch,
     job = client.submit(make_job(a=shell("echo on; sleep 60"), b=["true"], job={"pool": pool})).job
     for _ in job.logs(follow=True):
         break
-    assert "all 1 nodes are busy; 1 tasks wait for a slot" in said(client, job.id)
+    assert "its node is busy; 1 task waits for a slot" in said(client, job.id)
     job.cancel()
 
 
@@ -48,3 +48,35 @@ def test_a_cancelled_job_says_so(client: AzureBatch, make_job: Make) -> None:
     job.cancel()
     job.wait(WITHIN)
     assert "it was cancelled" in said(client, job.id)
+
+
+def test_a_job_whose_pool_is_deleted_is_stuck_for_all_who_ask(client: AzureBatch, make_job: Make) -> None:
+    pool = {"kind": "managed", "name": "goes", "task_slots_per_node": 1}
+    spec = make_job(["sleep", "60"], job={"pool": pool})
+    job = client.submit(spec).job
+    pool_id = str(job.status().pool_id)
+    client.delete_pool(pool_id, wait=True)
+    assert job.wait(WITHIN).state is JobState.STUCK
+    # One look alone, of somebody who has not waited.
+    status = client.job(job.id).status()
+    assert (status.state, status.reason) == (JobState.STUCK, f"the pool {pool_id} does not exist")
+    (found,) = job.why()
+    assert (found.subject, found.text) == (f"pool {pool_id}", "it does not exist")
+    assert found.hint == "submit the same file again: the pool is made anew, and the job goes on"
+    # And so it does.
+    again = client.submit(spec).job
+    assert job.status().state is not JobState.STUCK
+    for each in (job, again):
+        each.cancel()
+
+
+def test_a_job_whose_own_pool_is_deleted_is_stuck(client: AzureBatch, make_job: Make) -> None:
+    job = client.submit(make_job(shell("echo on; sleep 60"), job={"pool": {"kind": "auto"}})).job
+    for _ in job.logs(follow=True):
+        break
+    pool_id = str(job.status().pool_id)
+    client.delete_pool(pool_id, wait=True)
+    status = job.wait(WITHIN)
+    assert (status.state, status.reason) == (JobState.STUCK, "the job's own pool was deleted")
+    assert [found.text for found in job.why()] == ["the job's own pool was deleted"]
+    job.delete()

@@ -70,6 +70,13 @@ class Ground:
     own_pool: bool = False
 
     @property
+    def gone(self) -> bool:
+        """Whether the pool was there, or should be, and is not or not for long."""
+        if self.pool is None:
+            return self.pool_id is not None
+        return str(self.pool.get("state", "")).lower() == "deleting"
+
+    @property
     def targets(self) -> int:
         """Nodes of both kinds that the pool is to have."""
         pool = self.pool or {}
@@ -130,18 +137,41 @@ def verdict(connection: Connection, job: Mapping[str, Any], queued: Sequence[Tas
 
 def judge(ground: Ground, queued: Sequence[TaskStatus]) -> str | None:
     """Why none of the queued tasks can ever start; None while one still may."""
-    if ground.pool is None:
-        # The service makes and removes a job's own pool by itself, and ends the job when it cannot.
-        missing = ground.pool_id and not ground.own_pool
-        return f"the pool {ground.pool_id} does not exist" if missing else None
-    if str(ground.pool.get("state", "")).lower() == "deleting":
-        return None if ground.own_pool else f"the pool {ground.pool_id} is being deleted"
+    if ground.pool is None or ground.gone:
+        return _gone_words(ground.pool_id, own_pool=ground.own_pool, deleting=ground.pool is not None)
     if queued and all(task.required_slots > ground.slots for task in queued):
         return (
             f"the tasks need {min(task.required_slots for task in queued)} task slots,"
             f" and a node of the pool {ground.pool_id} has {ground.slots}"
         )
     return _judge_nodes(ground) if ground.steady else None
+
+
+def gone(connection: Connection, job: Mapping[str, Any]) -> str | None:
+    """That the job's pool is not there, or on its way out; None while it stands. Costs one small request.
+
+    A job's own pool gets its id on the job's record when it is made, so that one which is missing then was
+    deleted: when the job itself ends it, the job does not go on.
+    """
+    info = job.get("poolInfo") or {}
+    pool_id = (job.get("executionInfo") or {}).get("poolId") or info.get("poolId")
+    own_pool = bool(info.get("autoPoolSpecification"))
+    if not pool_id:
+        return None
+    try:
+        state = requests.send(connection, "GET", "pools", pool_id, query={"$select": "id,state"}).get("state")
+    except NotFound:
+        return _gone_words(pool_id, own_pool=own_pool)
+    deleting = str(state).lower() == "deleting"
+    return _gone_words(pool_id, own_pool=own_pool, deleting=True) if deleting else None
+
+
+def _gone_words(pool_id: str | None, *, own_pool: bool, deleting: bool = False) -> str | None:
+    if pool_id is None:
+        return None  # The service has still to make the job's own pool.
+    if own_pool:
+        return "the job's own pool is being deleted" if deleting else "the job's own pool was deleted"
+    return f"the pool {pool_id} is being deleted" if deleting else f"the pool {pool_id} does not exist"
 
 
 def _judge_nodes(ground: Ground) -> str | None:

@@ -285,6 +285,8 @@ def _reason(
 def _failed_tasks(failures: list[TaskStatus], total: int) -> str:
     named = ", ".join(f"{task.id} ({task.message})" for task in failures[:_LISTED])
     more = f" and {len(failures) - _LISTED} more" if len(failures) > _LISTED else ""
+    if total == 1:
+        return f"1 task failed: {named}"
     return f"{len(failures)} of {total} tasks failed: {named}{more}"
 
 

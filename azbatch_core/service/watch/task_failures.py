@@ -38,7 +38,7 @@ _BY_PREFIX = (
     ("inputs", FailureCategory.STAGING),
 )
 _WALL_TIME = re.compile(r"wall.?clock|maxwall|time limit of the task", re.IGNORECASE)
-_OUT_OF_MEMORY = re.compile(r"out of memory|oom.?kill|cannot allocate memory", re.IGNORECASE)
+_OUT_OF_MEMORY = re.compile(r"out.?of.?memory|oom.?kill|cannot allocate memory", re.IGNORECASE)
 _DISK_FULL = re.compile(r"no space left on device|disk is full|disk full", re.IGNORECASE)
 _PREEMPTED = re.compile(r"preempt|evict", re.IGNORECASE)
 _QUOTA = re.compile(r"quota", re.IGNORECASE)
@@ -53,15 +53,12 @@ def categorise(task: Mapping[str, Any]) -> FailureCategory:
     failure = execution.get("failureInfo") or {}
     code = str(failure.get("code") or "").lower()
     words = failure_words(failure)
-    exit_code = execution.get("exitCode")
     if _ran_out_of_time(task, words):
         return FailureCategory.WALLTIME
     if _DISK_FULL.search(words):
         # A full disk also shows up as a bad image or a failed download; the cause wins.
         return FailureCategory.NODE
-    if _OUT_OF_MEMORY.search(words) or (code != "taskended" and _signal_of(exit_code) == signal.SIGKILL):
-        # Nothing else says it: the kernel's out-of-memory killer sends SIGKILL, and a container then exits
-        # with 137.
+    if _OUT_OF_MEMORY.search(words):
         return FailureCategory.OUT_OF_MEMORY
     return _by_code(code) or _by_words(words, str(failure.get("category") or ""))
 
@@ -91,10 +88,12 @@ def explain(task: Mapping[str, Any], category: FailureCategory) -> str:
         limit = duration((task.get("constraints") or {}).get("maxWallClockTime"))
         return "its wall time ran out" + (f" ({format_duration(limit)})" if limit is not None else "")
     if category is FailureCategory.OUT_OF_MEMORY:
-        return (
-            f"{exit_words(exit_code) or 'killed'}: most often the node (or the container) ran out of memory"
-        )
+        return f"{describe(failure) or 'out of memory'} ({exit_words(exit_code) or 'killed'})"
     plain = str(failure.get("code") or "").lower() in {"", "failureexitcode"}
+    if plain and was_killed(exit_code):
+        # The kernel's out-of-memory killer sends this signal (a container then exits with 137), but so does
+        # anybody else who kills: a guess, not a finding.
+        return "killed by signal 9 (out of memory?)"
     if plain and exit_code not in {None, 0}:
         return exit_words(exit_code) or ""
     said = describe(failure) or "the service says failure, and not why"
@@ -137,6 +136,11 @@ def exit_words(exit_code: int | None) -> str | None:
     if ended_by is None:
         return f"exit code {exit_code}"
     return f"exit code {exit_code} ({ended_by.name})"
+
+
+def was_killed(exit_code: int | None) -> bool:
+    """Whether somebody killed it with the signal that no command can catch."""
+    return _signal_of(exit_code) == signal.SIGKILL
 
 
 def _signal_of(exit_code: int | None) -> signal.Signals | None:

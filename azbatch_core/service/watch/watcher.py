@@ -169,22 +169,35 @@ class JobWatch:
         return f"stateTransitionTime ge DateTime'{(latest - self._margin).strftime('%Y-%m-%dT%H:%M:%S.%fZ')}'"
 
     def _judge(self, job: Mapping[str, Any], tasks: Sequence[TaskStatus]) -> str | None:
-        """A verdict counts once two looks in a row come to it."""
+        """A verdict counts once two looks in a row come to it; that the pool is gone counts at once."""
         quiet = self._connection.clock.monotonic() - self._changed_at
-        if quiet < self._quiet or not job_goes_on(job):
+        if not job_goes_on(job):
             return None
         states = {task.state for task in tasks}
         if TaskState.QUEUED not in states or states & {TaskState.RUNNING, TaskState.PREPARING}:
             return None
         if str(job.get("state", "")).lower() in {"disabling", "disabled"}:
             return None
+        if quiet < self._quiet:
+            return self._gone(job)
         before = self._verdict
-        self._verdict = self._verdict_of(job, [task for task in tasks if task.state is TaskState.QUEUED])
-        return self._verdict if before == self._verdict else None
+        queued = [task for task in tasks if task.state is TaskState.QUEUED]
+        self._verdict = self._seen(pool_health.verdict, job, queued)
+        if before == self._verdict:
+            return self._verdict
+        return self._gone(job) if self._verdict else None
 
-    def _verdict_of(self, job: Mapping[str, Any], queued: Sequence[TaskStatus]) -> str | None:
+    def _gone(self, job: Mapping[str, Any]) -> str | None:
+        """That the pool is gone. A young job's own pool may be named before it can be seen."""
+        created = moment(job.get("creationTime"))
+        own_pool = bool((job.get("poolInfo") or {}).get("autoPoolSpecification"))
+        if own_pool and created and self._connection.clock.now() - created < self._margin:
+            return None
+        return self._seen(pool_health.gone, job)
+
+    def _seen(self, judge: Callable[..., str | None], *what: Any) -> str | None:
         try:
-            return pool_health.verdict(self._connection, job, queued)
+            return judge(self._connection, *what)
         except AzBatchError:
             # Not being able to see the pool says nothing about the job.
             return None

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.service.states import Explanation, FailureCategory, TaskState
@@ -33,6 +34,9 @@ _HINTS = {
     FailureCategory.QUOTA: "ask for a higher quota, or for less",
     FailureCategory.SERVICE: "the service failed: submit again",
 }
+_SUBMIT_AGAIN = "submit the same file again"
+_OF_OURS = re.compile(r"azb-.+-[0-9a-f]{10}", re.IGNORECASE)
+"""The ids of managed pools: of one that is gone nothing else is left."""
 _COMING = frozenset({"creating", "starting", "waitingforstarttask", "rebooting", "reimaging", "upgradingos"})
 
 
@@ -108,9 +112,15 @@ def _of_failures(
         lines = _last_lines(task_tail(task))
         if lines:
             text += f"\n{lines}"
-        yield Explanation(f"task {task.id}", text, _HINTS.get(task.category) if task.category else None)
+        yield Explanation(f"task {task.id}", text, _failure_hint(task))
     if len(failed) > _FAILURES:
         yield Explanation("tasks", f"{len(failed) - _FAILURES} more failed: {_ids(failed[_FAILURES:])}")
+
+
+def _failure_hint(task: TaskStatus) -> str | None:
+    if task.category is FailureCategory.USER and task_failures.was_killed(task.exit_code):
+        return "if it ran out of memory, ask for more in resources"
+    return _HINTS.get(task.category) if task.category else None
 
 
 def _of_dependencies(tasks: Sequence[TaskStatus]) -> Iterator[Explanation]:
@@ -141,11 +151,12 @@ def _of_ground(
     if found.pool_id is None:
         yield Explanation(subject, "the service is making the job's own pool")
         return
-    if found.pool is None:
-        yield Explanation(subject, verdict or "the job's own pool is not there yet")
-        return
     if verdict:
-        yield Explanation(subject, verdict, _verdict_hint(found))
+        # The subject says already which pool it is about.
+        text = verdict.removeprefix(f"the {subject} ")
+        yield Explanation(subject, text if text == verdict else f"it {text}", _verdict_hint(found))
+    if found.pool is None:
+        return
     large = [task for task in queued if task.required_slots > found.slots]
     if large and not verdict:
         text = f"{_ids(large)} need more task slots than a node has ({found.slots})"
@@ -155,6 +166,12 @@ def _of_ground(
 
 
 def _verdict_hint(found: Ground) -> str | None:
+    if found.gone:
+        if found.own_pool:
+            return f"{_SUBMIT_AGAIN}: a new job gets a pool of its own"
+        if _OF_OURS.fullmatch(str(found.pool_id)):
+            return f"{_SUBMIT_AGAIN}: the pool is made anew, and the job goes on"
+        return "make the pool again with this id, and the job goes on"
     if not found.nodes:
         return None if found.own_pool else f"azbatch pools resize {found.pool_id} --nodes N, or submit again"
     return "fix the cause, then reboot or replace the nodes"
@@ -176,9 +193,12 @@ def _of_pool(
     states = [pool_health.state_of(node) for node in found.nodes]
     coming = sum(state in _COMING for state in states)
     if coming:
-        yield Explanation(subject, f"{coming} of its {len(states)} nodes are still starting")
+        one = "its node is" if len(states) == 1 else f"{coming} of its {len(states)} nodes are"
+        yield Explanation(subject, f"{one} still starting")
     elif states and all(state == "running" for state in states):
-        yield Explanation(subject, f"all {len(states)} nodes are busy; {len(queued)} tasks wait for a slot")
+        nodes = f"all {len(states)} nodes are" if len(states) > 1 else "its node is"
+        wait = "1 task waits" if len(queued) == 1 else f"{len(queued)} tasks wait"
+        yield Explanation(subject, f"{nodes} busy; {wait} for a slot")
 
 
 def _of_nodes(found: Ground, start_tail: Callable[[Mapping[str, Any]], str]) -> Iterator[Explanation]:

@@ -43,6 +43,14 @@ def test_the_hint_follows_the_category() -> None:
     assert said.hint == "ask for more memory in resources"
 
 
+def test_a_task_that_was_killed_gets_a_guess_for_a_hint() -> None:
+    task = TaskStatus("t", TaskState.FAILED, exit_code=137, category=FailureCategory.USER, message="m")
+    (said,) = explain(JOB, [task], None)
+    assert said.hint == "if it ran out of memory, ask for more in resources"
+    (plain,) = explain(JOB, [failed("t")], None)
+    assert plain.hint is None
+
+
 def test_a_job_that_is_disabled_or_empty_says_so() -> None:
     assert "no task starts until it is enabled" in told(QUEUED, job={"id": "j", "state": "disabled"})
     assert "the job has no tasks" in told()
@@ -63,12 +71,12 @@ def test_a_pool_on_its_way_is_told_with_its_numbers() -> None:
     found = Ground("p", pool(allocationState="resizing"), [node("starting")])
     text = told(QUEUED, found=found)
     assert "the pool is being resized: 1 of 2 nodes" in text
-    assert "1 of its 1 nodes are still starting" in text
+    assert "pool p: its node is still starting" in text
 
 
 def test_busy_nodes_are_told() -> None:
     found = Ground("p", pool(), [node("running"), node("running", "n2")])
-    assert "all 2 nodes are busy; 1 tasks wait for a slot" in told(QUEUED, found=found)
+    assert "all 2 nodes are busy; 1 task waits for a slot" in told(QUEUED, found=found)
 
 
 def test_a_failed_start_task_is_called_that_with_its_command_and_last_words() -> None:
@@ -97,6 +105,31 @@ def test_one_task_too_large_for_the_nodes_is_named() -> None:
 
 def test_a_pool_that_the_service_is_making() -> None:
     assert "is making the job's own pool" in told(QUEUED, found=Ground(None, None, own_pool=True))
+
+
+def gone(pool_id: str, *, own_pool: bool = False) -> tuple[str, str, str | None]:
+    (said,) = explain(JOB, [QUEUED], Ground(pool_id, None, own_pool=own_pool))
+    return said.subject, said.text, said.hint
+
+
+def test_a_pool_that_is_gone_is_told_once_with_the_next_step() -> None:
+    managed = "azb-d2s-v5-0123456789"
+    again = "submit the same file again: the pool is made anew, and the job goes on"
+    assert gone(managed) == (f"pool {managed}", "it does not exist", again)
+    assert gone("mine") == (
+        "pool mine",
+        "it does not exist",
+        "make the pool again with this id, and the job goes on",
+    )
+    subject, text, hint = gone("auto", own_pool=True)
+    assert (subject, text) == ("pool auto", "the job's own pool was deleted")
+    assert str(hint).startswith("submit the same file again")
+
+
+def test_a_verdict_does_not_repeat_its_subject() -> None:
+    assert told(QUEUED, found=Ground("p", pool(targetDedicatedNodes=0))) == (
+        "pool p: it has no nodes, and none are asked for"
+    )
 
 
 def listed(state: str, reason: str | None = None, **counts: int) -> JobState:

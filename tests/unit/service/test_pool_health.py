@@ -81,7 +81,13 @@ def test_there_is_none(found: dict[str, Any] | None, nodes: list[dict[str, Any]]
 
 def test_a_job_that_the_service_makes_a_pool_for_is_left_to_the_service() -> None:
     assert pool_health.judge(Ground(None, None, own_pool=True), QUEUED) is None
-    assert pool_health.judge(Ground("auto", None, own_pool=True), QUEUED) is None
+
+
+def test_a_job_s_own_pool_that_is_gone_again_was_deleted() -> None:
+    words = "the job's own pool was deleted"
+    assert pool_health.judge(Ground("auto", None, own_pool=True), QUEUED) == words
+    leaving = Ground("auto", pool(state="deleting"), own_pool=True)
+    assert pool_health.judge(leaving, QUEUED) == "the job's own pool is being deleted"
 
 
 def test_tasks_that_no_node_has_slots_for() -> None:

@@ -55,8 +55,11 @@ def document(
         (document("FailureExitCode", -9, wall="PT5S", seconds=6), FailureCategory.WALLTIME),
         (document("FailureExitCode", 1, wall="PT5S", seconds=6), FailureCategory.USER),
         (document("SomethingWallClockTimeExpired"), FailureCategory.WALLTIME),
-        (document("FailureExitCode", -9), FailureCategory.OUT_OF_MEMORY),
-        (document("FailureExitCode", 137), FailureCategory.OUT_OF_MEMORY),
+        # Whoever killed it does not say why: no evidence that memory ran out.
+        (document("FailureExitCode", -9), FailureCategory.USER),
+        (document("FailureExitCode", 137), FailureCategory.USER),
+        (document("FailureExitCode", 137, Message="OOMKilled: true"), FailureCategory.OUT_OF_MEMORY),
+        (document("TaskOutOfMemory", -9), FailureCategory.OUT_OF_MEMORY),
         (document("TaskEnded", -9), FailureCategory.CANCELLED),
         (document("FailureExitCode", 1, Message="Cannot allocate memory"), FailureCategory.OUT_OF_MEMORY),
         (document("NodePreempted"), FailureCategory.PREEMPTED),
@@ -74,6 +77,12 @@ def test_category(task: Any, expected: Any):
     ("task", "expected"),
     [
         (document("FailureExitCode", 3), "exit code 3"),
+        (document("FailureExitCode", -9), "killed by signal 9 (out of memory?)"),
+        (document("FailureExitCode", 137), "killed by signal 9 (out of memory?)"),
+        (
+            document("FailureExitCode", 137, Message="OOMKilled"),
+            "m: OOMKilled [FailureExitCode] (exit code 137 (SIGKILL))",
+        ),
         (document("FailureExitCode", -11), "exit code -11 (SIGSEGV)"),
         (document("FailureExitCode", 143), "exit code 143 (SIGTERM)"),
         (document("TaskEnded", -9, wall="PT1M", seconds=59), "m [TaskEnded] (exit code -9)"),
