@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from azbatch_core.errors import SpecError
 from azbatch_core.plan.ids import TaskIds
 from azbatch_core.plan.jobs import job_body, make_job_id, make_stamp
+from azbatch_core.plan.limits import program_warnings, too_long_variables
 from azbatch_core.plan.model import Plan
 from azbatch_core.plan.notes import Notes
 from azbatch_core.plan.pools import plan_pool
 from azbatch_core.plan.tasks import TaskPlanner, refuse_hopeless
 from azbatch_core.plan.urls import check_start_task_urls, check_urls
-from azbatch_core.specs import ExistingPool, command_warnings
+from azbatch_core.specs import ExistingPool
 
 if TYPE_CHECKING:
     from azbatch_core.plan.facts import AccountFacts
@@ -105,12 +106,16 @@ def _check_common(job: JobSpec, pool: PoolContext, facts: AccountFacts, notes: N
                 field=f"{name}.container",
             )
         check_urls(part.resource_files, facts.now, job.wall_time, notes, part.id)
-        for text in command_warnings(part.command):
+        for text in program_warnings(part.command, part.environment, pool.os):
             notes.add(text, part.id)
+    if pool.os == "linux":
+        for text in too_long_variables(job.environment):
+            notes.add(text)
     if job.pool is None or isinstance(job.pool, ExistingPool) or job.pool.start_task is None:
         return
     check_start_task_urls(job.pool.start_task.resource_files, facts.now, notes)
-    for text in command_warnings(job.pool.start_task.command):
+    start = job.pool.start_task
+    for text in program_warnings(start.command, start.environment, pool.os):
         notes.add(f"the start task: {text}")
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from azbatch_core.catalog import metadata_names
 from azbatch_core.catalog.vm_sizes import VmSize, find_vm_size
-from azbatch_core.errors import ConfigurationError, Conflict
+from azbatch_core.errors import ConfigurationError, Conflict, SpecError
 from azbatch_core.plan.bodies import Body, metadata, program, registry
 from azbatch_core.plan.model import PlannedPool
 from azbatch_core.plan.nodes import Nodes, plan_nodes
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 KEY_VERSION = 1  # part of every managed pool's key: raise it when the key's meaning changes
 _KEY_DIGITS = 10
 _AUTO_PREFIX = "azb"
+_MOST_CONNECTED = 100  # nodes of a pool with inter-node communication (Batch service quotas and limits)
+_MOST_LOCAL = 200  # the local service's quota of nodes
+_MANY = 1000
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ def plan_pool(job: JobSpec, facts: AccountFacts, notes: Notes) -> tuple[PlannedP
     planned = (
         _managed(pool, nodes, fixed, facts) if isinstance(pool, ManagedPool) else _auto(pool, nodes, fixed)
     )
+    _check_scale(pool, facts, notes)
     _warn_of_cost(planned, facts, notes)
     if isinstance(pool, AutoPool) and job.priority:
         notes.add("a job's priority has no effect on an auto pool: no other job runs there")
@@ -289,11 +293,33 @@ def _without_secret(leaf: object) -> Any:
     raise TypeError(f"{type(leaf).__name__} in a request body")
 
 
+def _check_scale(pool: ManagedPool | AutoPool, facts: AccountFacts, notes: Notes) -> None:
+    """Numbers of nodes that Batch refuses, and those that an account seldom gets."""
+    count = pool.nodes + pool.spot_nodes
+    if pool.inter_node_communication and count > _MOST_CONNECTED:
+        raise SpecError(
+            f"{count:,} nodes with inter-node communication: Batch makes such pools of at most"
+            f" {_MOST_CONNECTED} nodes",
+            field="pool.nodes",
+            hint="ask for fewer nodes, or leave inter_node_communication out",
+        )
+    if facts.is_local and count > _MOST_LOCAL:
+        notes.add(
+            f"the pool asks for {count:,} nodes: on the local service it gets at most {_MOST_LOCAL},"
+            " all of them on this machine"
+        )
+    elif not facts.is_local and count > _MANY:
+        notes.add(
+            f"the pool asks for {count:,} nodes: more than most accounts' quota of cores allows, and"
+            " without that it gets fewer, or none"
+        )
+
+
 def _warn_of_cost(pool: PlannedPool, facts: AccountFacts, notes: Notes) -> None:
     if facts.is_local:
         return
     count = pool.nodes + pool.spot_nodes
-    nodes = f"{count} node{'' if count == 1 else 's'}"
+    nodes = f"{count:,} node{'' if count == 1 else 's'}"
     if pool.kind == "managed":
         notes.add(f"pool {pool.id} keeps {nodes} running, billed, until `azbatch pools delete {pool.id}`")
     elif pool.body is not None and pool.body["keepAlive"]:

@@ -8,13 +8,13 @@ from azbatch_core.errors import ConfigurationError, SpecError
 from azbatch_core.plan.bodies import Body, constraints, program
 from azbatch_core.plan.globs import has_wildcard
 from azbatch_core.plan.images import check_image
+from azbatch_core.plan.limits import program_warnings
 from azbatch_core.plan.model import PlannedTask
 from azbatch_core.plan.nodes import needs_of
 from azbatch_core.plan.outputs import fixed_blobs, output_files
 from azbatch_core.plan.secrets import body_size
 from azbatch_core.plan.urls import check_urls
 from azbatch_core.plan.vm_choice import slots_needed
-from azbatch_core.specs import command_warnings
 from azbatch_core.specs.command import check_any_command
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class TaskPlanner:
         )
 
     def _warn(self, spec: TaskSpec, task_id: str) -> None:
-        for text in command_warnings(spec.command):
+        for text in program_warnings(spec.command, spec.environment, self._pool.os):
             self.notes.add(text, task_id)
         retry = spec.retry if spec.retry is not None else self._job.retry
         if retry.max_retries == -1:

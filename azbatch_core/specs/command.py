@@ -61,13 +61,20 @@ def parse_command(value: object) -> tuple[str, ...] | Shell:
     Numbers, true and false in a list become text as they are written in a file: ``[sleep, 5]``.
 
     Raises:
-        SpecError: A plain string (the message shows both right forms), an argument that is not text, or a
-            NUL.
+        SpecError: A plain string (the message shows both right forms), an argument that is not text, a
+            program without a name, or a NUL.
     """
     if isinstance(value, Shell):
         return value
     if isinstance(value, (list, tuple)):
-        return tuple(_argument(index, item) for index, item in enumerate(value))
+        arguments = tuple(_argument(index, item) for index, item in enumerate(value))
+        if arguments and not arguments[0].strip():
+            raise problem(
+                "is empty: a command starts with the program to run",
+                field="[0]",
+                hint="name the program, or write [] for the container image's own entry point",
+            )
+        return arguments
     if isinstance(value, dict) and len(value) == 1 and set(value) <= {"shell", "script"}:
         try:
             return Shell(script=next(iter(value.values())))

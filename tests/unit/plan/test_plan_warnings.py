@@ -148,3 +148,47 @@ def test_a_task_just_too_large_for_a_request_with_what_is_around_it_is_warned_of
     edge = TaskSpec(command=["echo", "x" * (1024 * 1024 - 500)])
     found = plan(JobSpec(name="j", tasks=[edge, small]), local).warnings
     assert any("larger than a request may be" in text for text in found)
+
+
+LONG = 128 * 1024
+
+
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        ({"command": ["echo", "x" * LONG]}, "task 1: argument 1 of its command has 131,072 bytes: Linux"),
+        ({"command": ["echo", "ä" * (LONG // 2)]}, "argument 1 of its command has 131,072 bytes"),
+        ({"command": shell("x" * LONG)}, "task 1: its script has 131,072 bytes"),
+        ({"environment": {"A": "x" * LONG}}, "task 1: the variable A has 131,074 bytes"),
+        ({"environment": {"A": {"secret": "x" * LONG}}}, "task 1: the variable A has 131,074 bytes"),
+        ({"command": ["echo", "x" * (LONG - 1)], "environment": {"A": "x" * (LONG - 3)}}, None),
+    ],
+)
+def test_what_linux_will_not_start(local: AccountFacts, task: dict[str, Any], words: str | None):
+    found = warnings(local, **task)
+    assert found == () if words is None else words in found[0]
+
+
+def test_what_linux_will_not_start_around_the_tasks(local: AccountFacts):
+    fat = {"command": ["echo", "x" * LONG]}
+    job = {"preparation": fat, "environment": {"B": "x" * LONG}, "pool": {"start_task": fat}}
+    text = "\n".join(warnings(local, job))
+    assert "task jobpreparation: argument 1" in text
+    assert "\nthe variable B has" in text
+    assert "the start task: argument 1" in text
+    windows = {"publisher": "microsoftwindowsserver", "offer": "windowsserver", "sku": "2022-datacenter"}
+    agent = {**windows, "node_agent": "batch.node.windows amd64"}
+    found = warnings(local, {"pool": {"image": agent}}, environment={"A": "x" * LONG})
+    assert not any("Linux" in line for line in found)
+
+
+def test_numbers_of_nodes_that_nobody_gets(local: AccountFacts, cloud: AccountFacts):
+    assert "asks for 1,000,000 nodes: on the local" in warnings(local, {"pool": {"nodes": 10**6}})[0]
+    assert warnings(local, {"pool": {"nodes": 200}}) == ()
+    assert "asks for 1,001 nodes: more than" in warnings(cloud, {"pool": {"nodes": 1, "spot_nodes": 1000}})[0]
+    assert len(warnings(cloud, {"pool": {"nodes": 1000}})) == 1
+    connected = {"inter_node_communication": True, "nodes": 60, "spot_nodes": 41}
+    with pytest.raises(SpecError, match="101 nodes with inter-node communication") as caught:
+        warnings(cloud, {"pool": connected})
+    assert caught.value.field == "pool.nodes"
+    assert len(warnings(cloud, {"pool": {**connected, "nodes": 59}})) == 1

@@ -42,8 +42,9 @@ NASTY = [
 ]
 
 
-@given(st.lists(TEXT, min_size=1))
-def test_a_list_is_split_back_into_the_same_arguments(arguments: list[str]):
+@given(TEXT.filter(str.strip), st.lists(TEXT))
+def test_a_list_is_split_back_into_the_same_arguments(program: str, more: list[str]):
+    arguments = [program, *more]
     task = TaskSpec(command=arguments)
     assert shlex.split(command_line(task.command)) == arguments
 
@@ -195,3 +196,11 @@ def test_shell_signs_without_a_shell_are_warned_of(command: tuple[str, ...]):
 )
 def test_ordinary_commands_are_not_warned_of(command: Any):
     assert command_warnings(command) == ()
+
+
+@pytest.mark.parametrize("command", [[""], [" "], ["", "hi"], ("\t",)])
+def test_a_program_without_a_name_is_refused(command: Any):
+    error = refusal(TaskSpec, command=command)
+    assert error.field == "command[0]"
+    assert "starts with the program to run" in error.message
+    assert TaskSpec(command=["echo", ""]).command == ("echo", "")
