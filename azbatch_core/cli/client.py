@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from azbatch_core.cli import exits
 from azbatch_core.cli.lazy import settings
 from azbatch_core.cli.progress import warn
+from azbatch_core.errors import ServiceUnavailable
+from azbatch_core.service.accounts.local import was_stopped
 from azbatch_core.service.states import split_handle
 
 if TYPE_CHECKING:
@@ -49,7 +51,20 @@ def open_job(reference: str) -> Iterator[JobHandle]:
     account, job_id = split_reference(reference)
     with open_batch(account) as batch:
         # With its account: the id of a schedule's job holds a colon itself.
-        yield batch.job(f"{batch.account.name}:{job_id}")
+        handle = batch.job(f"{batch.account.name}:{job_id}")
+        try:
+            yield handle
+        except ServiceUnavailable as error:
+            if was_stopped(error):
+                raise gone(handle.handle) from error
+            raise
+
+
+def gone(handle: str) -> ServiceUnavailable:
+    """The local service was stopped while a job was followed: the job is still there."""
+    return ServiceUnavailable(
+        "the local service was stopped", hint=f"`azbatch wait {handle}` starts it again and goes on"
+    )
 
 
 def split_reference(reference: str) -> tuple[str | None, str]:

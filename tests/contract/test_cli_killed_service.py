@@ -1,4 +1,4 @@
-"""`kill -9` of the local service in the middle of a job, and `azbatch local start`."""
+"""The local service is killed or stopped in the middle of a job, and started again or not."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import json
 import os
 import re
 import signal
+import socket
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 from cli_shell import WITHIN, Shell
 
+from azbatch_core.client import AzureBatch
 from azbatch_core.local.state import StateDirectory
 
 if TYPE_CHECKING:
@@ -56,5 +59,43 @@ def test_a_job_goes_on_and_runs_each_task_to_success_once(shell: Shell) -> None:
     (listed,) = [found for found in shell.document("jobs") if found["handle"] == handle]
     assert [listed[name] for name in ("succeeded", "failed", "active", "running")] == [41, 0, 0, 0]
     assert all(shell.inside("logs", handle, name).stdout.count(" says ") == 1 for name in after)
+    assert "/jobs/" not in err, "no remark names a request"
     mean = shell.inside("logs", handle, "mean").stdout
     assert re.fullmatch(r"pi is about 3\.141\d* says the mean of 40\n", mean)
+
+
+@pytest.mark.parametrize("words", [("wait",), ("logs", "-f")], ids=["wait", "logs"])
+def test_who_waits_is_told_at_once_that_it_was_stopped(words: tuple[str, ...], shell: Shell) -> None:
+    handle = shell.submit("[{id: a, command: {shell: 'echo here; sleep 300'}}]")
+    with shell.start(*words, handle) as waiter:
+        deadline = time.monotonic() + WITHIN
+        while shell.document("show", handle)["state"] != "running":
+            assert time.monotonic() < deadline
+        assert shell.run("local", "stop").returncode == 0
+        stopped = time.monotonic()
+        _, err = waiter.communicate(timeout=WITHIN)
+    assert time.monotonic() - stopped < 6, "not the many attempts that a service far away gets"
+    assert waiter.returncode == 3
+    lines = err.splitlines()
+    assert lines[-1] == (
+        f"azbatch: error: the local service was stopped - `azbatch wait {handle}` starts it again and goes on"
+    )
+    assert lines[:-1] in ([], ["azbatch: warning: no answer from the local service, trying again"])
+    assert shell.run("cancel", handle).returncode == 0
+
+
+def test_a_service_that_came_back_at_another_address_is_found(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in shell.environment.items():
+        monkeypatch.setenv(name, value)
+    handle = shell.submit("[{id: a, command: [echo, hi]}]")
+    with AzureBatch("local") as batch:
+        job = batch.job(handle)
+        assert job.wait(WITHIN).state == "succeeded"
+        before = batch.account.endpoint
+        assert shell.run("local", "stop").returncode == 0
+        with socket.create_server(("127.0.0.1", urlsplit(str(before)).port or 0)):
+            assert shell.run("local", "start").returncode == 0
+        assert job.status().state == "succeeded"
+        assert batch.account.endpoint != before

@@ -176,9 +176,9 @@ def test_throttling_is_waited_out_as_the_service_asks(
     assert job.state == "active"
     assert [3 <= clock.slept[0] <= 3.3, 38 <= clock.slept[1] <= 44, clock.slept[2] <= 2] == [True] * 3
     assert [record.getMessage().split(";")[0] for record in caplog.records] == [
-        "get_job: TooManyRequests",
-        "get_job: ServerBusy",
-        "get_job: the service answered HTTP 500 to GET /jobs/j",
+        "It is so. [TooManyRequests]",
+        "It is so. [ServerBusy]",
+        "the service answered HTTP 500 to GET /jobs/j",
     ]
 
 

@@ -17,16 +17,24 @@ from urllib.parse import urlsplit
 from azbatch_core.errors import ConfigurationError, ServiceUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from azbatch_core.service.connect.clock import Clock
     from azbatch_core.specs import AccountSpec
 
-__all__ = ["LOCAL", "local_account", "state_dir"]
+__all__ = ["LOCAL", "is_local_service", "local_account", "state_dir", "wait_for_return", "was_stopped"]
 
 LOCAL = "local"
 _MISSING_EXTRA = 3
 _ANSWER_WITHIN = 2.0
 _START_WITHIN = 60.0
+# How long somebody may take to start it again. One that was stopped took its address away; one that was
+# killed left it, and whoever killed it may well be about to start it.
+_STOPPED_GRACE = 1.5
+_KILLED_GRACE = 8.0
+_LOOK_AGAIN = 0.1
+_STOPPED = "the local service was stopped"
+_GIVEN: set[str] = set()
 
 
 def state_dir(environ: Mapping[str, str] | None = None) -> Path:
@@ -52,6 +60,44 @@ def local_account(*, start: bool = True) -> AccountSpec:
     if not start:
         raise ServiceUnavailable("the local service is not running", hint="azbatch local start")
     return _account(_start(directory))
+
+
+def is_local_service(account: AccountSpec) -> bool:
+    """Whether `local_account` gave this address in this process; it may be a namesake otherwise."""
+    return account.name == LOCAL and account.endpoint in _GIVEN
+
+
+def wait_for_return(clock: Clock, remark: Callable[[], object]) -> AccountSpec:
+    """The account of the local service after a request had no answer: as it was, or as it is after a restart.
+
+    Args:
+        clock: Time and waiting.
+        remark: Called before the first wait.
+
+    Raises:
+        ServiceUnavailable: Nobody listens, and nobody started it again within a few seconds.
+    """
+    path = state_dir() / "endpoint.json"
+    found = _read(path)
+    began = clock.monotonic()
+    waited = False
+    while found is None or not _answers(found):
+        if clock.monotonic() - began >= (_STOPPED_GRACE if found is None else _KILLED_GRACE):
+            raise ServiceUnavailable(_STOPPED, hint="the next command starts it again, and its jobs go on")
+        if not waited:
+            remark()
+        waited = True
+        clock.sleep(_LOOK_AGAIN)
+        # One that is about to stop closes its door before it takes its address away.
+        before, found = found, _read(path)
+        if before is not None and found is None:
+            began = clock.monotonic()
+    return _account(found)
+
+
+def was_stopped(error: BaseException) -> bool:
+    """Whether an error says that the local service went away and did not come back."""
+    return isinstance(error, ServiceUnavailable) and error.message == _STOPPED
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -112,6 +158,7 @@ def _start(directory: Path) -> dict[str, Any]:
 def _account(found: Mapping[str, Any]) -> AccountSpec:
     from azbatch_core.specs import AccountSpec, Secret, StorageSpec  # noqa: PLC0415 - pydantic is not free
 
+    _GIVEN.add(str(found["endpoint"]))
     storage = None
     if found.get("blob_endpoint"):
         storage = StorageSpec(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from azbatch_core.errors import ConfigurationError
+from azbatch_core.service.accounts import local
 from azbatch_core.service.connect import credentials, sending
 from azbatch_core.service.connect.clock import Clock
 from azbatch_core.service.connect.retry import RetrySettings
@@ -102,6 +103,10 @@ class Connection:
         self._closed = False
         self._answered = False
         self._endpoint = credentials.check(account, credential)
+        # The service of this machine can be stopped and come back at another address.
+        self._follows = credential is None and local.is_local_service(account)
+        self._former: dict[str, BatchClient | None] = {}
+        self._silent = False
 
     def __repr__(self) -> str:
         return f"Connection({self.account.name!r}, {self._endpoint!r})"
@@ -181,17 +186,49 @@ class Connection:
             AzBatchError: Whatever went wrong, after all retries; the SDK's own exception is its cause.
         """
         return sending.send(
-            lambda: function(*args, **kwargs),
+            lambda: function(*map(self._renewed, args), **kwargs),  # type: ignore[arg-type]
             endpoint=self._endpoint,
             name=_describe(function, args),
             clock=self.clock,
             settings=self._retry,
             on_answer=self._note_answer,
             answered=lambda: self._answered,
+            on_silence=self._find_again if self._follows else lambda: None,
+            on_retry=self._remark_once if self._follows else sending.remark,
         )
 
     def _note_answer(self) -> None:
-        self._answered = True
+        self._answered, self._silent = True, False
+
+    def _remark_once(self, *_: object) -> None:
+        """A word on an outage of the local service, once for all requests that wait."""
+        with self._lock:
+            first, self._silent = not self._silent, True
+        if first:
+            sending.LOG.warning("no answer from the local service, trying again")
+
+    def _find_again(self) -> None:
+        """Go to where the local service is now.
+
+        Raises:
+            ServiceUnavailable: It is gone.
+        """
+        account = local.wait_for_return(self.clock, self._remark_once)
+        with self._lock:
+            if account == self.account or self._closed:
+                return
+            self._former[self._endpoint] = self._client
+            self.account, self._client = account, None
+            self._endpoint = credentials.check(account, None)
+
+    def _renewed(self, argument: object) -> object:
+        """An argument of a request, with what was the client or its address as it is now."""
+        for endpoint, client in list(self._former.items()):
+            if client is not None and argument is client:
+                return self.client
+            if isinstance(argument, str) and argument.startswith(f"{endpoint}/"):
+                return self._endpoint + argument.removeprefix(endpoint)
+        return argument
 
     def documents(
         self,
@@ -234,9 +271,11 @@ class Connection:
     def close(self) -> None:
         """Close what is open. The connection cannot be used afterwards; closing twice is fine."""
         with self._lock:
-            client, self._client, self._closed = self._client, None, True
-        if client is not None:
-            client.close()
+            clients = [self._client, *self._former.values()]
+            self._client, self._closed = None, True
+        for client in clients:
+            if client is not None:
+                client.close()
 
 
 def _describe(function: Callable[..., object], args: tuple[object, ...]) -> str:

@@ -87,6 +87,7 @@ def run(
     retry_after: Callable[[BaseException], float | None] = lambda _: None,
     answered: Callable[[], bool] = lambda: True,
     name: str = "request",
+    on_retry: Callable[[BaseException, float], object] = lambda _error, _seconds: None,
     sleep: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
     draw: Callable[[], float] = random.random,
@@ -98,7 +99,8 @@ def run(
         settings: The bounds.
         retry_after: Gives the seconds that the service asked for, from the error.
         answered: Whether the service has ever answered; asked after each failure.
-        name: What the log calls it; must hold no secret.
+        name: What the debug log calls it; must hold no secret.
+        on_retry: Called before each wait with the error and the seconds.
         sleep: Waits that many seconds.
         clock: Monotonic seconds.
         draw: Random numbers in [0, 1).
@@ -118,7 +120,7 @@ def run(
 
     def log(state: tenacity.RetryCallState) -> None:
         error = _error(state)
-        LOG.warning(
+        LOG.debug(
             "%s: %s; attempt %d of %d failed, the next in %.1f s",
             name,
             getattr(error, "code", None) or getattr(error, "message", type(error).__name__),
@@ -126,6 +128,7 @@ def run(
             limit(),
             state.upcoming_sleep,
         )
+        on_retry(error, state.upcoming_sleep)
 
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception(is_transient),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, TypeVar
 
 from azbatch_core.errors import AzBatchError
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LOG = logging.getLogger("azbatch")
+
+
+def remark(error: BaseException, seconds: float) -> None:
+    """Tell that a request will be sent again, in words for a person."""
+    code = getattr(error, "code", None)
+    message = getattr(error, "message", type(error).__name__)
+    LOG.warning("%s%s; trying again in %.1f s", message, f" [{code}]" if code else "", seconds)
+
 
 def send(
     function: Callable[[], T],
@@ -25,6 +35,8 @@ def send(
     settings: RetrySettings,
     on_answer: Callable[[], None] = lambda: None,
     answered: Callable[[], bool] = lambda: True,
+    on_silence: Callable[[], None] = lambda: None,
+    on_retry: Callable[[BaseException, float], object] = remark,
 ) -> T:
     """Call a function that sends one request, again and again while a retry can help.
 
@@ -32,11 +44,13 @@ def send(
         function: Sends the request. It must be fit to be called twice: after a lost reply the first call may
             have taken effect.
         endpoint: URL of the service that is called, to be named where there is no answer.
-        name: What a log calls the request; must hold no secret.
+        name: What the debug log calls the request; must hold no secret.
         clock: Time and waiting.
         settings: The bounds of retrying.
         on_answer: Called whenever the service has answered, be it with an error.
         answered: Whether the service has ever answered.
+        on_silence: Called whenever there was no answer; may raise an `AzBatchError` that ends it.
+        on_retry: Called before each wait with the error and the seconds.
 
     Raises:
         AzBatchError: Whatever went wrong, after all retries; the SDK's own exception is its cause.
@@ -52,6 +66,8 @@ def send(
                 raise
             if error_mapping.reply_of(exc) is not None:
                 on_answer()
+            else:
+                on_silence()
             raise error_mapping.from_sdk(exc, endpoint) from exc
         on_answer()
         return result
@@ -62,6 +78,7 @@ def send(
         retry_after=_retry_after,
         answered=answered,
         name=name,
+        on_retry=on_retry,
         sleep=clock.sleep,
         clock=clock.monotonic,
     )

@@ -13,9 +13,14 @@ import pytest
 from azbatch_core.errors import ConfigurationError, ServiceUnavailable
 from azbatch_core.service.accounts import local as module
 from azbatch_core.service.accounts.local import local_account, state_dir
+from azbatch_core.service.connect.clock import Clock
+from azbatch_core.specs import AccountSpec, Secret
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from pytest_mock import MockerFixture
 
 KEY = "bG9jYWwga2V5IG9mIGEgdGVzdCwgbm90IGEgc2VjcmV0"
 WRITTEN = {
@@ -139,3 +144,52 @@ def test_the_state_is_below_home_unless_told(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("HOME", str(tmp_path))
     assert state_dir({}) == tmp_path / ".local" / "state" / "azbatch" / "local"
     assert state_dir({"AZBATCH_LOCAL_DIR": "~/elsewhere"}) == tmp_path / "elsewhere"
+
+
+class _Steps(Clock):
+    """A clock that moves, and does something, when someone sleeps."""
+
+    def __init__(self, then: Callable[[], object] = lambda: None) -> None:
+        self.now = 0.0
+        self.then = then
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.then()
+
+
+def test_a_service_that_was_stopped_is_missed_at_once(state: Path) -> None:
+    clock, remarks = _Steps(), []
+    with pytest.raises(ServiceUnavailable, match="the local service was stopped") as caught:
+        module.wait_for_return(clock, lambda: remarks.append(state))
+    assert clock.now < 2
+    assert (len(remarks), caught.value.retryable, module.was_stopped(caught.value)) == (1, False, True)
+
+
+def test_one_that_was_killed_gets_some_seconds_to_come_back(state: Path) -> None:
+    clock = _Steps()
+    (state / "endpoint.json").write_text(json.dumps({**WRITTEN, "pid": 2**22 + 1}))
+    with pytest.raises(ServiceUnavailable):
+        module.wait_for_return(clock, lambda: None)
+    assert 5 < clock.now < 10
+
+
+def test_one_that_came_back_is_taken_where_it_is(state: Path, mocker: MockerFixture) -> None:
+    mocker.patch.object(module, "_answers", side_effect=[True])
+    moved = {**WRITTEN, "endpoint": "http://127.0.0.1:6001"}
+    clock = _Steps(lambda: (state / "endpoint.json").write_text(json.dumps(moved)))
+    assert module.wait_for_return(clock, lambda: None).endpoint == "http://127.0.0.1:6001"
+
+
+def test_a_namesake_is_not_the_local_service(state: Path, mocker: MockerFixture) -> None:
+    def named(name: str, endpoint: str = "http://127.0.0.1:5997") -> AccountSpec:
+        return AccountSpec(name=name, endpoint=endpoint, credential="shared_key", account_key=Secret(KEY))
+
+    (state / "endpoint.json").write_text(json.dumps({**WRITTEN, "endpoint": "http://127.0.0.1:5998"}))
+    mocker.patch.object(module, "_answers", return_value=True)
+    assert module.is_local_service(local_account(start=False))
+    assert not module.is_local_service(named("local"))
+    assert not module.is_local_service(named("other", "http://127.0.0.1:5998"))
