@@ -144,7 +144,7 @@ class TaskIds:
         members = self._stages.get(name)
         if not members:
             near = difflib.get_close_matches(name, self._stages, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else None
+            hint = f"did you mean {near[0]!r}?" if near else "a stage is its tasks so far: add them before"
             raise SpecError(
                 f"depends on the stage {name!r}, which has no tasks", field="depends_on", hint=hint
             )

@@ -130,7 +130,8 @@ def _pool(pool: PlannedPool) -> str:
         nodes += [f"{pool.spot_nodes} spot"] if pool.spot_nodes else []
         parts.append(f"{' + '.join(nodes)} x {pool.vm_size}")
     if pool.task_slots_per_node is not None:
-        parts.append(f"{pool.task_slots_per_node} task slots each")
+        slots = "1 task slot" if pool.task_slots_per_node == 1 else f"{pool.task_slots_per_node} task slots"
+        parts.append(f"{slots} each")
     if pool.image:
         parts.append(pool.image)
     return ", ".join(parts)

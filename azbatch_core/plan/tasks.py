@@ -185,6 +185,7 @@ class TaskPlanner:
             raise SpecError(
                 f"takes {slots} task slots, but a node of {self._pool.name} has {present}: it never runs",
                 field="required_slots",
+                hint="take fewer slots, or use a pool with more task_slots_per_node",
             )
         return slots
 

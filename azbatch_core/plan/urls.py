@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _LONGEST_TASK = timedelta(days=180)  # a task is ended this long after it was added, whatever its state
 
 
+_SIGN_AGAIN = "sign the URL anew, until after the job's end; the account's own containers need no signature"
+
+
 def check_urls(
     files: Iterable[ResourceFile | OutputFile],
     now: datetime,
@@ -43,7 +46,9 @@ def check_urls(
                 continue
             if url.expires <= now:
                 raise SpecError(
-                    f"the signature of {url} ended on {url.expires:%Y-%m-%d %H:%M} UTC", field=field
+                    f"the signature of {url} ended on {url.expires:%Y-%m-%d %H:%M} UTC",
+                    field=field,
+                    hint=_SIGN_AGAIN,
                 )
             if url.expires < now + lifetime:
                 notes.add(
@@ -65,6 +70,7 @@ def check_start_task_urls(files: Iterable[ResourceFile], now: datetime, notes: N
                 raise SpecError(
                     f"the start task: the signature of {url} ended on {url.expires:%Y-%m-%d %H:%M} UTC",
                     field=f"pool.start_task.resource_files.{field}",
+                    hint=_SIGN_AGAIN,
                 )
             if url.signed:
                 notes.add(

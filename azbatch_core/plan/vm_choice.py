@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.catalog.vm_sizes import REFERENCE_REGION, VmSize, gpu_models, vm_sizes
 from azbatch_core.errors import SpecError
+from azbatch_core.specs import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -41,10 +42,10 @@ class Needs:
     gpu_model: str | None = None
 
     def __str__(self) -> str:
-        parts = [f"{self.cpus:g} vCPUs"] if self.cpus else []
-        parts += [f"{self.memory / GIB:.4g} GiB memory"] if self.memory else []
-        parts += [f"{self.disk / GIB:.4g} GiB disk"] if self.disk else []
-        parts += [f"{self.gpus} {self.gpu_model or 'GPU'}"] if self.gpus else []
+        parts = [_count_of(self.cpus, "vCPU")] if self.cpus else []
+        parts += [f"{format_size(self.memory)} memory"] if self.memory else []
+        parts += [f"{format_size(self.disk)} disk"] if self.disk else []
+        parts += [_count_of(self.gpus, f"{self.gpu_model or ''} GPU".strip())] if self.gpus else []
         return ", ".join(parts) or "no resources"
 
 
@@ -108,24 +109,29 @@ def slots_needed(needs: Needs, size: VmSize, slots: int) -> int:
         SpecError: The task does not fit on a node of this size.
     """
     shares = [
-        ("vCPUs", needs.cpus, float(size.vcpus)),
-        ("GiB memory", needs.memory / GIB, size.memory_gib),
-        ("GiB local disk", needs.disk / GIB, size.disk_gib),
-        ("GPUs", float(needs.gpus), float(size.gpus)),
+        ("vCPU", needs.cpus, float(size.vcpus)),
+        ("memory", needs.memory / GIB, size.memory_gib),
+        ("local disk", needs.disk / GIB, size.disk_gib),
+        ("GPU", float(needs.gpus), float(size.gpus)),
     ]
     if needs.gpus and needs.gpu_model and not _is_model(size.gpu_model, needs.gpu_model):
         raise SpecError(
             f"needs a GPU of model {needs.gpu_model}, but {size.name} has {size.gpu_model or 'no GPU'}",
             field="resources.gpu_model",
+            hint="name another gpu_model, or a pool with another vm_size",
         )
     share = 0.0
     for what, wanted, present in shares:
         if not wanted:
             continue
         if present is None or wanted > present + _EPSILON:
-            has = "an unknown amount" if present is None else f"{present:g}"
+            counted = what.endswith("PU")
+            needed = _count_of(wanted, what) if counted else f"{format_size(round(wanted * GIB))} {what}"
+            has = _plain_number(present) if counted and present is not None else _gib(present)
             raise SpecError(
-                f"needs {wanted:.4g} {what}, but a node of size {size.name} has {has}", field="resources"
+                f"needs {needed}, but a node of size {size.name} has {has}",
+                field="resources",
+                hint="ask for less, or for a pool with a larger vm_size",
             )
         share = max(share, wanted / present)
     return max(1, math.ceil(share * slots - _EPSILON))
@@ -203,8 +209,8 @@ def _rules(
             present = have(size)
             if not wanted or (present is not None and wanted <= present + _EPSILON):
                 return None
-            has = "an unknown amount" if present is None else f"{present:g}"
-            return _Rejection(f"with too little {kind}", f"has {has} {unit}, {wanted:.4g} needed")
+            has = "an unknown amount of" if present is None else _plain_number(present)
+            return _Rejection(f"with too little {kind}", f"has {has} {unit}, {_plain_number(wanted)} needed")
 
         return rule
 
@@ -243,6 +249,19 @@ def _gpu_rejection(size: VmSize, needs: Needs) -> _Rejection | None:
     if not needs.gpu_model and size.has_amd_gpu:
         return _Rejection("with an AMD GPU", f"has an AMD {size.gpu_model}: name the model to get it")
     return None
+
+
+def _plain_number(value: float) -> str:
+    """A number as people write it: 1000000, 0.5; never 1e+06."""
+    return str(int(value)) if value == int(value) else f"{value:.4g}"
+
+
+def _count_of(value: float, what: str) -> str:
+    return f"{_plain_number(value)} {what}{'' if value == 1 else 's'}"
+
+
+def _gib(value: float | None) -> str:
+    return "an unknown amount" if value is None else format_size(round(value * GIB)) if value else "none"
 
 
 def _standing(size: VmSize) -> int:

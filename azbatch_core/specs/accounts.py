@@ -216,6 +216,12 @@ class AccountSpec(Spec):
                 field="account_key",
                 hint="better a reference: 'env:AZURE_BATCH_ACCESS_KEY'",
             )
+        if self.credential != "shared_key" and self.account_key is not None:
+            raise problem(
+                f"is given, and credential {self.credential!r} does not use it",
+                field="account_key",
+                hint="leave one of them out, or write credential: shared_key",
+            )
         if self.credential == "service_principal":
             for name in ("tenant_id", "client_id", "client_secret"):
                 if getattr(self, name) is None:

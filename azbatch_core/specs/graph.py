@@ -88,35 +88,35 @@ class _Graph:
         for index, task in enumerate(self.tasks):
             for position, dependency in enumerate(task.depends_on):
                 self.waits_for[index].extend(
-                    self._targets(dependency, f"tasks[{index}].depends_on[{position}]")
+                    self._targets(dependency, f"tasks[{index}].depends_on[{position}]", index)
                 )
 
-    def _targets(self, dependency: Dependency, field: str) -> list[int]:
+    def _targets(self, dependency: Dependency, field: str, own: int) -> list[int]:
         if isinstance(dependency, StageRef):
-            return [self._stage(dependency.stage, field)]
+            return [self._stage(dependency.stage, field, own)]
         if isinstance(dependency, IdRange):
             return self._range(dependency, field)
         found = self.ids.get(fold_id(dependency))
         if found is None:
-            raise self._unknown_id(dependency, field)
+            raise self._unknown_id(dependency, field, own)
         return [found]
 
-    def _stage(self, name: str, field: str) -> int:
+    def _stage(self, name: str, field: str, own: int) -> int:
         found = self.stages.get(name)
         if found is None:
-            meant = nearest(name, self.stages)
-            hint = f"did you mean {meant!r}?" if meant else None
-            raise problem(f"no task has the stage {name!r}", field=field, hint=hint)
+            others = [stage for stage in self.stages if stage != self.tasks[own].stage]
+            raise problem(f"no task has the stage {name!r}", field=field, hint=_other_stage(name, others))
         return found
 
-    def _unknown_id(self, name: str, field: str) -> SpecError:
+    def _unknown_id(self, name: str, field: str, own: int) -> SpecError:
         text = f"no task has the id {name!r}"
         ends = _LOOKS_LIKE_RANGE.fullmatch(name)
         if ends:
             return problem(text, field=field, hint=f"for a range write {{range: [{ends[1]}, {ends[2]}]}}")
         if name in self.stages:
             return problem(text, field=field, hint=f"for the stage write {{stage: {name}}}")
-        meant = nearest(name, [task.id for task in self.tasks if task.id])
+        # Not itself: a task that waits for itself is no better.
+        meant = nearest(name, [task.id for index, task in enumerate(self.tasks) if task.id and index != own])
         return problem(text, field=field, hint=f"did you mean {meant!r}?" if meant else None)
 
     def _range(self, wanted: IdRange, field: str) -> list[int]:
@@ -199,6 +199,17 @@ class _Graph:
         if len(names) == 1:
             return problem(f"the task {names[0]} waits for itself", field=field)
         return problem("tasks wait for each other in a circle: " + " -> ".join(shown), field=field)
+
+
+def _other_stage(name: str, stages: list[str]) -> str:
+    """What to do about a stage that is not there."""
+    meant = nearest(name, stages)
+    if meant:
+        return f"did you mean {meant!r}?"
+    if stages:
+        more = ", …" if len(stages) > _SHOWN else ""
+        return "the stages are " + ", ".join(map(repr, stages[:_SHOWN])) + more
+    return f"write stage: {name} on the tasks to wait for"
 
 
 def _is_number(name: str) -> bool:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 MAX_PRIORITY: Final = 1000
+_INT32: Final = 2**31 - 1
 MAX_RELEASE_TIME: Final = timedelta(minutes=15)
 """The longest that a job release task may run (Batch REST API, BatchJobReleaseTask)."""
 
@@ -113,7 +114,7 @@ class JobRelease(Spec):
                 f"{format_duration(value)} is too long: Batch ends a job release task after 15 minutes",
                 hint="do long work in a last task that depends on the others",
             )
-        return check_wall_time(value)
+        return check_wall_time(value, instead="leave it out for Batch's 15 minutes")
 
     @model_validator(mode="after")
     def _check_command(self) -> Self:
@@ -184,7 +185,7 @@ class JobSpec(Spec):
         json_schema_extra={"default": {"max_retries": 0}},
     )
     max_parallel_tasks: Whole | None = Field(
-        default=None, ge=1, description="Tasks that run at the same time. Left out: no limit."
+        default=None, ge=1, le=_INT32, description="Tasks that run at the same time. Left out: no limit."
     )
     on_task_failure: Literal["noaction", "terminate"] = Field(
         default="noaction", description="When a task has failed: let the others go on, or end the job."
@@ -237,7 +238,7 @@ class JobSpec(Spec):
     @field_validator("wall_time")
     @classmethod
     def _check_wall_time(cls, value: timedelta | None) -> timedelta | None:
-        return check_wall_time(value)
+        return check_wall_time(value, instead="write null for no limit; left out it is 7 days")
 
     @model_validator(mode="after")
     def _check_whole(self) -> Self:

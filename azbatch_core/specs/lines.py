@@ -63,7 +63,7 @@ class Document:
         """
         self._node = self._compose()
         if self._node is None:
-            raise self.failure("the file is empty", line=1)
+            raise self.failure("is empty", line=1)
         self._measure(self._node, (), {})
         return self._value(self._node)
 
@@ -155,6 +155,10 @@ class Document:
                 return self._number(text)
         except ValueError:
             pass
+        if kind == "int" and text.lstrip("-").isdigit():
+            # Python does not read that many digits; no field takes them either.
+            digits = len(text.lstrip("-"))
+            raise self.failure(f"a number of {digits} digits is out of range", line=_line(node))
         raise self.failure(
             f"{text[:40]!r} is not allowed here", line=_line(node), hint="put quotes around text"
         )

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from azbatch_core.errors import SpecError
 from azbatch_core.specs.each import expand
 from azbatch_core.specs.job import JobSpec
+from azbatch_core.specs.problems import problem
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from azbatch_core.specs.lines import Document
 
 
-_TASK: Final = re.compile(r"tasks\[(\d+)\]")
+_TASK: Final = re.compile(r"(?<!['\"\w.])tasks\[(\d+)\]")
 
 
 class WrittenFloat(float):
@@ -91,14 +92,21 @@ def _read(path: Path) -> str:
 
 
 def _written(error: SpecError, origins: list[int]) -> SpecError:
-    """The same error at the entry of the file that the task came from."""
-    found = _TASK.match(error.field or "")
-    if found is None or not origins:
-        return error
-    field = f"tasks[{origins[int(found[1])]}]{(error.field or '')[found.end() :]}"
-    return SpecError(
-        error.message.replace(found[0], f"tasks[{origins[int(found[1])]}]", 1), field=field, hint=error.hint
-    )
+    """The same error at the entries of the file that the tasks came from; an ``each`` makes many of one."""
+
+    def entry(found: re.Match[str]) -> str:
+        place = int(found[1])
+        return f"tasks[{origins[place]}]" if place < len(origins) else found[0]
+
+    def entry_in_words(found: re.Match[str]) -> str:
+        named = entry(found)
+        place = int(found[1])
+        copies = origins.count(origins[place]) if place < len(origins) else 1
+        return f"{named} (made by its each)" if copies > 1 else named
+
+    field = error.field or ""
+    text = error.message.removeprefix(f"{field}: ") if field else error.message
+    return problem(_TASK.sub(entry_in_words, text), field=_TASK.sub(entry, field, 1) or None, hint=error.hint)
 
 
 def _data(document: Document) -> Any:
@@ -111,18 +119,18 @@ def _data(document: Document) -> Any:
         )
     except json.JSONDecodeError as error:
         is_json = document.name.endswith(".json")
-        problem, line = (f"is not valid JSON: {error.msg}", error.lineno) if is_json else (None, None)
+        wrong, line = (f"is not valid JSON: {error.msg}", error.lineno) if is_json else (None, None)
     except RecursionError:
-        problem = "is nested too deeply"
+        wrong = "is nested too deeply"
     except ValueError as error:
-        problem = str(error)
-    if problem is None:
+        wrong = str(error)
+    if wrong is None:
         # YAML may start with a brace as well.
         return document.data()
     if line is None:
         # This reader does not say where; the reader of YAML does, when it meets the same problem.
         document.data()
-    raise document.failure(problem, line=line)
+    raise document.failure(wrong, line=line)
 
 
 class _TwiceError(ValueError):

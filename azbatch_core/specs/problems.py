@@ -137,11 +137,18 @@ def _text(detail: ErrorDetails) -> tuple[str, str | None]:
         if kind.startswith(start):
             shown = _kind_of(given) if start in _NEVER_REPEATED else show(given)
             quote = isinstance(given, (int, float)) and start == "string_"
-            return f"{rule}, not {shown}", "put quotes around it" if quote else None
+            too_long = kind == "float_type" and type(given) is int  # more digits than a float holds
+            text = f"{show(given)} is out of range" if too_long else f"{rule}, not {shown}"
+            return text, "put quotes around it" if quote else None
     bound = next((key for key in _BOUNDS if key in context), None)
     if bound:
-        return f"{show(given)} is out of range: must be {_BOUNDS[bound]} {context[bound]:g}", None
+        return f"{show(given)} is out of range: must be {_BOUNDS[bound]} {_number(context[bound])}", None
     return ("must not be empty" if "min_length" in context else detail["msg"]), None
+
+
+def _number(value: float) -> str:
+    """A limit, in full: what is written instead must be compared with it."""
+    return str(int(value)) if value == int(value) else f"{value:g}"
 
 
 def _not_a_choice(given: object, expected: str) -> tuple[str, str | None]:

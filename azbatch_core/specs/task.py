@@ -33,10 +33,15 @@ class Resources(Spec):
     """What a task needs of a node; azbatch chooses VM sizes and slots by it."""
 
     cpus: Number | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="vCPUs; may be a fraction.", examples=[4, 0.5]
+        default=None,
+        gt=0,
+        le=_INT32,
+        allow_inf_nan=False,
+        description="vCPUs; may be a fraction.",
+        examples=[4, 0.5],
     )
     memory: Size | None = Field(default=None, description="Memory.", examples=["16GiB"])
-    gpus: Whole = Field(default=0, ge=0, description="GPUs.", examples=[1])
+    gpus: Whole = Field(default=0, ge=0, le=_INT32, description="GPUs.", examples=[1])
     gpu_model: str | None = Field(
         default=None, min_length=1, description="The GPU's model; goes with gpus.", examples=["A100", "T4"]
     )
@@ -76,7 +81,11 @@ class RetryPolicy(Spec):
 
 
 def _from_count(value: Any) -> Any:
-    return {"max_retries": value} if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(value, (dict, RetryPolicy)):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {"max_retries": value}
+    raise problem(f"must be a number of retries or {{max_retries: N}}, not {show(value)}")
 
 
 Retry = Annotated[RetryPolicy, BeforeValidator(_from_count, json_schema_input_type=int | RetryPolicy)]
@@ -283,12 +292,18 @@ class TaskSpec(Spec):
         return check_wall_time(value)
 
 
-def check_wall_time(value: timedelta | None) -> timedelta | None:
+def check_wall_time(
+    value: timedelta | None, *, instead: str = "leave it out for no limit"
+) -> timedelta | None:
     """The value itself, when it is more than nothing.
+
+    Args:
+        value: The wall time.
+        instead: How to write what a zero was probably meant for.
 
     Raises:
         SpecError: It is zero, which would end everything before it starts.
     """
     if value is not None and value <= timedelta(0):
-        raise problem("must be more than zero", hint="leave it out for no limit")
+        raise problem("must be more than zero", hint=instead)
     return value

@@ -19,6 +19,7 @@ MAX_SIZE: Final = 2**63 - 1
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _SHORT: Final = re.compile(r"(?:\d+(?:\.\d+)?[wdhms])+", re.ASCII)
 _SHORT_PART: Final = re.compile(r"(\d+(?:\.\d+)?)([wdhms])", re.ASCII)
+_BARE: Final = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 _NUMBER: Final = r"(\d+(?:[.,]\d+)?)"
 _ISO: Final = re.compile(
     rf"P(?=[\dT])(?:{_NUMBER}W)?(?:{_NUMBER}D)?(?:T(?=\d)(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}S)?)?",
@@ -73,6 +74,8 @@ def _from_text(text: str) -> timedelta:
         return _sum([float(number.replace(",", ".")) * unit for number, unit in parts if number], text)
     if compact.startswith("-"):
         raise problem(f"{show(text)} is negative: a duration is zero or more", hint=_DURATION_FORMS)
+    if _BARE.fullmatch(compact):
+        raise problem(f"{show(text)} is text without a unit", hint=f"write '{compact}s' for seconds")
     raise problem(f"{show(text)} is not a duration", hint=_DURATION_FORMS)
 
 
@@ -151,7 +154,7 @@ def _size(text: str) -> int:
 
 def format_size(value: int) -> str:
     """Bytes as people read them: ``16GiB``, ``1.5GiB``, ``512B``."""
-    for letter, power in (("T", 4), ("G", 3), ("M", 2), ("K", 1)):
+    for letter, power in (("P", 5), ("T", 4), ("G", 3), ("M", 2), ("K", 1)):
         if value >= 1024**power:
             return f"{value / 1024**power:.4g}{letter}iB"
     return f"{value}B"
@@ -159,7 +162,7 @@ def format_size(value: int) -> str:
 
 def exact_size(value: int) -> str:
     """Bytes as text that `parse_size` reads back as the same number: ``1536MiB``, ``1000B``."""
-    for letter, power in (("T", 4), ("G", 3), ("M", 2), ("K", 1)):
+    for letter, power in (("P", 5), ("T", 4), ("G", 3), ("M", 2), ("K", 1)):
         if value and value % 1024**power == 0:
             return f"{value // 1024**power}{letter}iB"
     return f"{value}B"

@@ -45,7 +45,7 @@ def test_a_task_that_needs_more_slots_than_a_node_has_never_runs(cloud: AccountF
 
 
 def test_a_task_larger_than_the_node_is_refused(cloud: AccountFacts, old_pool: PoolFacts):
-    with pytest.raises(SpecError, match="needs 32 GiB memory, but a node of size Standard_D4s_v5 has 16"):
+    with pytest.raises(SpecError, match="needs 32GiB memory, but a node of size Standard_D4s_v5 has 16"):
         on_pool(cloud, old_pool, resources={"memory": "32GiB"})
 
 

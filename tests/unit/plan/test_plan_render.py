@@ -46,6 +46,11 @@ def test_the_table_says_what_where_and_why(cloud: AccountFacts):
     assert "results/pi-0a1b2c3d/1/result.txt" in text
 
 
+def test_one_slot_is_one(local: AccountFacts):
+    spec = JobSpec(name="j", tasks=[TaskSpec(command=["true"])], pool={"task_slots_per_node": 1})
+    assert "1 task slot each" in plan(spec, local).to_table()
+
+
 def test_columns_that_nothing_fills_are_left_out(local: AccountFacts):
     text = plan(JobSpec(name="j", tasks=[TaskSpec(command=["echo", "hi"])]), local).to_table()
     assert text.splitlines()[-2].split() == ["task", "slots", "command"]

@@ -97,6 +97,29 @@ def test_a_request_that_nothing_meets_counts_the_reasons():
         choose(Needs(cpus=5000))
 
 
+@pytest.mark.parametrize(
+    ("needs", "words"),
+    [
+        (Needs(gpus=99), "no VM size has 99 GPUs ("),
+        (Needs(gpus=99, gpu_model="A100"), "no VM size has 99 A100 GPUs ("),
+        (Needs(memory=900 * 1024**5), "no VM size has 900PiB memory ("),
+        (Needs(cpus=10**7, memory=GIB), "no VM size has 10000000 vCPUs, 1GiB memory ("),
+    ],
+)
+def test_what_nothing_meets_is_told_as_it_was_written(needs: Needs, words: str):
+    with pytest.raises(SpecError) as caught:
+        choose(needs)
+    assert words in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_task_larger_than_the_node_is_told_the_next_step():
+    with pytest.raises(SpecError) as caught:
+        slots_needed(Needs(cpus=8), size_of("Standard_D2s_v5"), 2)
+    assert caught.value.message == "needs 8 vCPUs, but a node of size Standard_D2s_v5 has 2"
+    assert caught.value.hint == "ask for less, or for a pool with a larger vm_size"
+
+
 def test_an_unknown_region_is_priced_as_the_reference_region():
     assert "eastus" in choose(Needs(cpus=2), region="atlantis").reason
 
@@ -139,9 +162,9 @@ def test_float_noise_does_not_cost_a_slot():
     ("needs", "text"),
     [
         (Needs(cpus=8), "needs 8 vCPUs, but a node of size Standard_D4s_v5 has 4"),
-        (Needs(memory=20 * GIB), "needs 20 GiB memory, but a node of size Standard_D4s_v5 has 16"),
-        (Needs(disk=GIB), "needs 1 GiB local disk, but a node of size Standard_D4s_v5 has 0"),
-        (Needs(gpus=1), "needs 1 GPUs, but a node of size Standard_D4s_v5 has 0"),
+        (Needs(memory=20 * GIB), "needs 20GiB memory, but a node of size Standard_D4s_v5 has 16GiB"),
+        (Needs(disk=GIB), "needs 1GiB local disk, but a node of size Standard_D4s_v5 has none"),
+        (Needs(gpus=1), "needs 1 GPU, but a node of size Standard_D4s_v5 has 0"),
         (Needs(gpus=1, gpu_model="T4"), "needs a GPU of model T4, but Standard_D4s_v5 has no GPU"),
     ],
 )

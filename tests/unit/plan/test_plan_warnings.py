@@ -118,6 +118,8 @@ def test_a_signature_that_ends_before_the_job_may(local: AccountFacts):
 def test_a_signature_that_has_ended_is_an_error(local: AccountFacts):
     with pytest.raises(SpecError, match=r"task '1': the signature of .* ended on 2026-11-30"):
         warnings(local, **signed("2026-11-30T00:00:00Z"))
+    with pytest.raises(SpecError, match="sign the URL anew"):
+        warnings(local, **signed("2026-11-30T00:00:00Z"))
 
 
 def test_one_line_for_many_tasks(local: AccountFacts):

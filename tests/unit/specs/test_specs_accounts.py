@@ -67,7 +67,6 @@ def test_a_key_that_is_not_base64_is_refused_at_once(key: str):
 def test_a_key_makes_shared_key_the_login_unless_another_is_said():
     assert AccountSpec(name="a", account_key=KEY).credential == "shared_key"
     assert AccountSpec(name="a", account_key="env:KEY").account_key == Secret("env:KEY")
-    assert AccountSpec(name="a", account_key=KEY, credential="cli").credential == "cli"
     assert AccountSpec(name="a").credential == "default"
 
 
@@ -83,6 +82,8 @@ def test_logins_that_need_nothing_more(credential: Any):
         ({"credential": "service_principal"}, "tenant_id"),
         ({"credential": "service_principal", "tenant_id": "t"}, "client_id"),
         ({"credential": "service_principal", "tenant_id": "t", "client_id": "c"}, "client_secret"),
+        ({"credential": "cli", "account_key": KEY}, "account_key"),
+        ({"credential": "default", "account_key": "env:KEY"}, "account_key"),
         ({"credential": "shared-key"}, "credential"),
         ({"endpoint": "http://127.0.0.1:8080"}, "credential"),
         ({"cloud": "germany"}, "cloud"),

@@ -82,5 +82,19 @@ def test_a_mistake_after_it_keeps_its_line() -> None:
     assert caught.value.line == 5
 
 
+def test_a_clash_of_ids_names_the_entries_as_they_are_written() -> None:
+    text = (
+        "name: x\ntasks:\n  - {id: s, each: {N: {range: [1, 9]}}, command: [env]}\n"
+        "  - {id: b, command: [env]}\n  - {id: s-3, command: [env]}\n  - {id: b, command: ['tasks[9]']}\n"
+    )
+    with pytest.raises(SpecError) as caught:
+        parse_job(text, name="stdin")
+    assert caught.value.message == (
+        "stdin:5: tasks[2].id: 's-3' is also the id of tasks[0] (made by its each)"
+    )
+    with pytest.raises(SpecError, match=r"^<text>:6: tasks\[3\].id: 'b' is also the id of tasks\[1\] -"):
+        parse_job(text.replace("s-3", "c"))
+
+
 def test_editors_learn_it_from_the_schema() -> None:
     assert "each" in json_schema()["$defs"]["TaskSpec"]["properties"]

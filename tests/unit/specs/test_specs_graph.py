@@ -40,6 +40,7 @@ def test_dependencies_may_come_before_what_they_name():
         ("reduce", "no task has the id 'reduce'", "for the stage write {stage: reduce}"),
         ("zzz", "no task has the id 'zzz'", None),
         ({"stage": "redcue"}, "no task has the stage 'redcue'", "did you mean 'reduce'?"),
+        ({"stage": "zz"}, "no task has the stage 'zz'", "the stages are 'reduce'"),
         ({"stage": "REDUCE"}, "no task has the stage 'REDUCE'", "did you mean 'reduce'?"),
         ({"range": [1, 4]}, "no task has the id '3'", None),
         ({"range": [0, 2]}, "no task has the id '0'", None),
@@ -56,6 +57,14 @@ def test_a_dependency_that_does_not_exist_is_told_with_the_nearest_right_one(
     assert error.field == "tasks[5].depends_on[1]"
     assert reason in error.message
     assert error.hint == hint
+
+
+def test_a_task_is_not_told_to_wait_for_itself():
+    assert refusal(job, {"id": "train", "depends_on": ["tran"]}).hint is None
+    other = refusal(job, {"id": "train-1"}, {"id": "train", "depends_on": ["tran"]})
+    assert other.hint == "did you mean 'train-1'?"
+    stage = refusal(job, {"stage": "train", "depends_on": [{"stage": "tran"}]})
+    assert stage.hint == "write stage: tran on the tasks to wait for"
 
 
 @pytest.mark.parametrize(

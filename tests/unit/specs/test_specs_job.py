@@ -67,7 +67,10 @@ def test_a_job_is_read_back_from_its_own_json():
         ({"wall_time": 0}, "wall_time", "more than zero"),
         ({"max_parallel_tasks": 0}, "max_parallel_tasks", "at least 1"),
         ({"on_task_failure": "stop"}, "on_task_failure", "'noaction', 'terminate'"),
-        ({"retry": None}, "retry", "mapping"),
+        ({"retry": None}, "retry", "must be a number of retries or {max_retries: N}, not null"),
+        ({"retry": "lots"}, "retry", "must be a number of retries or {max_retries: N}, not 'lots'"),
+        ({"retry": True}, "retry", "must be a number of retries or {max_retries: N}, not true"),
+        ({"retry": 2**40}, "retry.max_retries", "at most 2147483647"),
         ({"tasks": None}, "tasks", "list"),
         ({"tasks": "x"}, "tasks", "list"),
         ({"tasks": {"a": 1}}, "tasks", "list"),
@@ -155,3 +158,18 @@ def test_a_field_that_resembles_nothing_comes_with_all_names():
     hint = refusal(JobSpec, name="x", zzzz=1).hint
     assert hint
     assert all(name in hint for name in JobSpec.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "hint"),
+    [
+        ({"wall_time": 0}, "write null for no limit; left out it is 7 days"),
+        ({"tasks": [{"command": ["x"], "wall_time": 0}]}, "leave it out for no limit"),
+        (
+            {"preparation": {"command": ["x"]}, "release": {"command": ["x"], "wall_time": 0}},
+            "leave it out for Batch's 15 minutes",
+        ),
+    ],
+)
+def test_what_to_write_for_no_limit_is_true_where_it_is_said(fields: dict[str, Any], hint: str):
+    assert refusal(JobSpec, name="x", **fields).hint == hint

@@ -254,3 +254,26 @@ def test_any_json_is_a_job_or_an_error_of_one_line(content: dict[str, Any]):
         assert parse_job(outcome.model_dump_json()) == outcome
     else:
         assert "\n" not in outcome
+
+
+@pytest.mark.parametrize(
+    "text", ["name: x\nresources: {cpus: %s}\n", '{"name": "x",\n"resources": {"cpus": %s}}']
+)
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_number_with_very_many_digits_is_out_of_range(text: str, digits: int):
+    error = refusal(parse_job, text % ("9" * digits), name="stdin")
+    assert error.message.startswith("stdin:2: ")
+    assert "quotes" not in str(error)
+    assert len(str(error)) < 200
+
+
+def test_an_empty_text_is_called_what_the_caller_calls_it():
+    assert refusal(parse_job, "", name="stdin").message == "stdin:1: is empty"
+
+
+@pytest.mark.parametrize(
+    "field", ["resources: {cpus: %s}", "resources: {gpus: %s}", "max_parallel_tasks: %s"]
+)
+@pytest.mark.parametrize("digits", [40, 400])
+def test_a_huge_number_is_out_of_range_wherever_it_stands(field: str, digits: int):
+    assert "is out of range" in refusal(parse_job, f"name: x\n{field % ('9' * digits)}\n").message

@@ -44,7 +44,6 @@ def test_durations(given_value: Any, seconds: float):
 @pytest.mark.parametrize(
     "value",
     [
-        "90",
         "x",
         "",
         "5 minutes",
@@ -167,9 +166,23 @@ def test_a_memory_that_was_meant_in_gibibytes_is_refused():
     assert "'16GiB'" in error.hint
 
 
+@pytest.mark.parametrize("text", ["0", "90", " 1.5 "])
+def test_text_without_a_unit_is_not_told_that_seconds_are_fine(text: str):
+    error = refusal(parse_duration, text)
+    assert error.message == f"{text!r} is text without a unit"
+    assert error.hint == f"write '{text.strip()}s' for seconds"
+
+
 @pytest.mark.parametrize(
     ("size", "text"),
-    [(16 * 2**30, "16GiB"), (1536 * 2**20, "1.5GiB"), (512, "512B"), (2**40, "1TiB"), (0, "0B")],
+    [
+        (900 * 2**50, "900PiB"),
+        (16 * 2**30, "16GiB"),
+        (1536 * 2**20, "1.5GiB"),
+        (512, "512B"),
+        (2**40, "1TiB"),
+        (0, "0B"),
+    ],
 )
 def test_sizes_for_people(size: int, text: str):
     assert format_size(size) == text
