@@ -209,8 +209,12 @@ def _rules(
             present = have(size)
             if not wanted or (present is not None and wanted <= present + _EPSILON):
                 return None
+            one = unit.replace("vCPUs", "vCPU")
             has = "an unknown amount of" if present is None else _plain_number(present)
-            return _Rejection(f"with too little {kind}", f"has {has} {unit}, {_plain_number(wanted)} needed")
+            return _Rejection(
+                f"with too little {kind}",
+                f"has {has} {one if present == 1 else unit}, {_plain_number(wanted)} needed",
+            )
 
         return rule
 
@@ -241,7 +245,10 @@ def _gpu_rejection(size: VmSize, needs: Needs) -> _Rejection | None:
             else None
         )
     if size.gpus < needs.gpus:
-        return _Rejection("with too few GPUs", f"has {size.gpus or 'no'} GPUs, {needs.gpus} needed")
+        return _Rejection(
+            "with too few GPUs",
+            f"has {_count_of(size.gpus, 'GPU') if size.gpus else 'no GPUs'}, {needs.gpus} needed",
+        )
     if size.gpu_fraction:
         return _Rejection("with a share of a GPU", f"has {size.gpu_fraction:g} of a {size.gpu_model}")
     if needs.gpu_model and not _is_model(size.gpu_model, needs.gpu_model):
@@ -308,7 +315,7 @@ def _reason(best: VmSize, needs: Needs, region: str | None, fitting: int) -> str
     cost = f"${price:.4g} an hour in {region}" if price is not None else "no price known"
     one_of = f"the cheapest of {fitting} sizes" if fitting > 1 else "the only size"
     asked = f" for {needs}" if needs != Needs() else ""
-    return f"{best.name}: {one_of}{asked} ({best.vcpus} vCPUs, {best.memory_gib:g} GiB, {cost})"
+    return f"{best.name}: {one_of}{asked} ({_count_of(best.vcpus, 'vCPU')}, {best.memory_gib:g} GiB, {cost})"
 
 
 def _retires(size: VmSize) -> str:

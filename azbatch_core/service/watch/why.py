@@ -132,7 +132,10 @@ def _of_dependencies(tasks: Sequence[TaskStatus]) -> Iterator[Explanation]:
             "submit it again, or set on_failure: satisfy on what it needs",
         )
     if len(blocked) > _LISTED:
-        yield Explanation("tasks", f"{len(blocked) - _LISTED} more never run: {_ids(blocked[_LISTED:])}")
+        never = (
+            "1 more never runs" if len(blocked) == _LISTED + 1 else f"{len(blocked) - _LISTED} more never run"
+        )
+        yield Explanation("tasks", f"{never}: {_ids(blocked[_LISTED:])}")
     known = {task.id.lower(): task for task in tasks}
     for task in [task for task in tasks if task.state is TaskState.WAITING][:_LISTED]:
         missing = [name for name in task.depends_on if name.lower() not in known]
@@ -159,7 +162,8 @@ def _of_ground(
         return
     large = [task for task in queued if task.required_slots > found.slots]
     if large and not verdict:
-        text = f"{_ids(large)} need more task slots than a node has ({found.slots})"
+        need = _agree(len(large), "needs", "need")
+        text = f"{_ids(large)} {need} more task slots than a node has ({found.slots})"
         yield Explanation(subject, text, "submit to a pool with more task slots per node")
     yield from _of_pool(found, subject, queued, verdict=verdict)
     yield from _of_nodes(found, start_tail)
@@ -181,7 +185,9 @@ def _of_pool(
     found: Ground, subject: str, queued: Sequence[TaskStatus], *, verdict: str | None
 ) -> Iterator[Explanation]:
     if not found.steady:
-        yield Explanation(subject, f"the pool is being resized: {len(found.nodes)} of {found.targets} nodes")
+        nodes = _agree(found.targets, "node", "nodes")
+        text = f"the pool is being resized: {len(found.nodes)} of {found.targets} {nodes}"
+        yield Explanation(subject, text)
     if not verdict:
         for error in pool_health.resize_errors(found.pool or {}):
             yield Explanation(subject, f"its last resize ended with: {error}")
@@ -212,10 +218,17 @@ def _of_nodes(found: Ground, start_tail: Callable[[Mapping[str, Any]], str]) -> 
             text += f"\n{lines}" if lines else ""
         yield Explanation(f"node {node.get('id')}", text)
     if len(trouble) > _NODES:
-        yield Explanation("nodes", f"{len(trouble) - _NODES} more are not usable")
+        yield Explanation(
+            "nodes",
+            f"{len(trouble) - _NODES} more {'is' if len(trouble) == _NODES + 1 else 'are'} not usable",
+        )
     for entry in [entry for entry in found.preparation if pool_health.preparation_failed(entry)][:_NODES]:
         text = f"the job's preparation task failed: {pool_health.preparation_words(entry)}"
         yield Explanation(f"node {entry.get('nodeId')}", text, "the node takes no task of this job")
+
+
+def _agree(count: int, one: str, many: str) -> str:
+    return one if count == 1 else many
 
 
 def _last_lines(text: str) -> str:

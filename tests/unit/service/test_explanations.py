@@ -100,7 +100,7 @@ def test_an_old_resize_error_and_a_broken_formula_are_mentioned() -> None:
 def test_one_task_too_large_for_the_nodes_is_named() -> None:
     large = TaskStatus("large", TaskState.QUEUED, required_slots=8)
     found = Ground("p", pool(taskSlotsPerNode=4), [node("idle")])
-    assert "large need more task slots than a node has (4)" in told(QUEUED, large, found=found)
+    assert "large needs more task slots than a node has (4)" in told(QUEUED, large, found=found)
 
 
 def test_a_pool_that_the_service_is_making() -> None:
@@ -148,3 +148,14 @@ def test_the_state_in_a_list_looks_at_the_counts() -> None:
     assert listed("completed", "UserTerminate", active=1) is JobState.CANCELLED
     assert listed("completed", "MaxWallClockTimeExpiry", active=1) is JobState.FAILED
     assert listed("deleting") is JobState.DELETING
+
+
+def test_one_more_is_told_as_one() -> None:
+    blocked = [TaskStatus(f"t{i}", TaskState.BLOCKED, message="never runs") for i in range(4)]
+    assert "tasks: 1 more never runs: t3" in told(*blocked)
+    assert "2 more never run: t3, t4" in told(*blocked, TaskStatus("t4", TaskState.BLOCKED))
+    broken = [node("offline", f"n{i}") for i in range(4)]
+    assert "nodes: 1 more is not usable" in told(QUEUED, found=Ground("p", pool(), broken))
+    one = Ground("p", pool(allocationState="resizing", targetDedicatedNodes=1))
+    assert "resized: 0 of 1 node" in told(QUEUED, found=one)
+    assert "1 of 1 nodes" not in told(QUEUED, found=one)
