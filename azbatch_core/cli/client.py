@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from azbatch_core.cli import exits
 from azbatch_core.cli.lazy import settings
 from azbatch_core.cli.progress import warn
-from azbatch_core.errors import ServiceUnavailable
+from azbatch_core.errors import NotFound, ServiceUnavailable
 from azbatch_core.service.accounts.local import was_stopped
 from azbatch_core.service.states import split_handle
 
@@ -46,18 +47,62 @@ def show_warnings() -> None:
 
 
 @contextmanager
-def open_job(reference: str) -> Iterator[JobHandle]:
-    """A handle on the job that `reference` names: ``<job id>`` or ``<account>:<job id>``."""
+def open_job(reference: str, task: str | None = None) -> Iterator[JobHandle]:
+    """A handle on the job that `reference` names: ``<job id>`` or ``<account>:<job id>``.
+
+    Args:
+        reference: What was typed.
+        task: What was typed for a task of it.
+
+    Raises:
+        click.UsageError: That cannot be a job or a task.
+        NotFound: There is none; names it.
+    """
     account, job_id = split_reference(reference)
+    if task is not None:
+        check_id("a task", task)
     with open_batch(account) as batch:
         # With its account: the id of a schedule's job holds a colon itself.
-        handle = batch.job(f"{batch.account.name}:{job_id}")
+        job = batch.job(f"{batch.account.name}:{job_id}")
         try:
-            yield handle
+            yield job
+        except NotFound as error:
+            raise _named(error, job.handle, task) from error
         except ServiceUnavailable as error:
             if was_stopped(error):
-                raise gone(handle.handle) from error
+                raise gone(job.handle) from error
             raise
+
+
+def _named(error: NotFound, handle: str, task: str | None) -> NotFound:
+    """The service says only that "the specified job" is not there."""
+    if error.code == "JobNotFound":
+        return NotFound(f"there is no job {handle}", hint="`azbatch jobs` lists yours")
+    if error.code == "TaskNotFound" and task is not None:
+        return NotFound(f"there is no task {task} in {handle}", hint=f"`azbatch tasks {handle}` lists them")
+    return error
+
+
+@contextmanager
+def naming_pool(pool: str) -> Iterator[None]:
+    """Like `open_job`, for what is done with a pool."""
+    check_id("a pool", pool)
+    try:
+        yield
+    except NotFound as error:
+        if error.code != "PoolNotFound":
+            raise
+        raise NotFound(f"there is no pool {pool}", hint="`azbatch pools` lists them") from error
+
+
+def check_id(kind: str, text: str, *, also: str = "") -> None:
+    """Refuse what no id can be ("Add Job" and its like: letters, digits, hyphens, underscores).
+
+    Raises:
+        click.UsageError: With the rule.
+    """
+    if not re.fullmatch(f"[A-Za-z0-9_{also}-]+", text):
+        exits.usage(f"{text!r} is not the id of {kind}: ids are of letters, digits, - and _")
 
 
 def gone(handle: str) -> ServiceUnavailable:
@@ -72,10 +117,11 @@ def split_reference(reference: str) -> tuple[str | None, str]:
 
     Raises:
         SpecError: It has no job id.
-        click.UsageError: Its account contradicts `--account`.
+        click.UsageError: It can be no job, or its account contradicts `--account`.
     """
     account, job_id = split_handle(reference)
     asked = settings().account
     if account and asked and asked != account:
         exits.usage(f"{reference!r} is a job of account {account!r}, but --account says {asked!r}.")
+    check_id("a job", job_id, also=":")  # a schedule's job has one
     return account, job_id

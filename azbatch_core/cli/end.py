@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from azbatch_core.cli import recent
-from azbatch_core.cli.client import open_job
+from azbatch_core.cli.client import open_job, split_reference
 from azbatch_core.cli.each import each
 from azbatch_core.cli.lazy import command, json_option
 
@@ -21,9 +21,12 @@ def cancel(*, jobs: tuple[str, ...], as_json: bool) -> None:
 
     def end(reference: str) -> str:
         with open_job(reference) as job:
+            if not job.exists():
+                return f"there is no job {job.handle}; nothing to cancel"
             job.cancel()
             return f"cancelled {job.handle}; `azbatch delete {job.handle}` removes it"
 
+    _check(jobs)
     each(jobs, end, as_json=as_json)
 
 
@@ -39,8 +42,17 @@ def delete(*, jobs: tuple[str, ...], waiting: bool, as_json: bool) -> None:
 
     def remove(reference: str) -> str:
         with open_job(reference) as job:
-            job.delete(wait=waiting)
             recent.forget(job.handle)
+            if not job.exists():
+                return f"there is no job {job.handle}; nothing to delete"
+            job.delete(wait=waiting)
             return f"{'deleted' if waiting else 'deleting'} {job.handle}"
 
+    _check(jobs)
     each(jobs, remove, as_json=as_json)
+
+
+def _check(jobs: tuple[str, ...]) -> None:
+    """Nothing is sent while one of them cannot be a job."""
+    for reference in jobs:
+        split_reference(reference)

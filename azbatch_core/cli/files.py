@@ -5,9 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,10 +14,6 @@ from azbatch_core.cli.lazy import Entry, LazyGroup, command, json_option
 from azbatch_core.cli.output import Column, clock, jsonable, print_json, print_table, size
 from azbatch_core.cli.progress import info
 from azbatch_core.cli.recent import complete_job
-from azbatch_core.errors import NotFound
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _COMMANDS = {
     "ls": Entry("azbatch_core.cli.files:ls", "List the files of a task."),
@@ -44,7 +38,7 @@ def files() -> None:
 @click.argument("task", metavar="TASK")
 def ls(*, job: str, task: str, folders: bool, as_json: bool) -> None:
     """List the files of a task, those in subfolders included."""
-    with open_job(job) as handle:
+    with open_job(job, task) as handle:
         found = [item for item in handle.files(task) if folders or not item.is_directory]
     if as_json:
         print_json([jsonable(item) for item in found])
@@ -74,7 +68,7 @@ def get(*, job: str, task: str, path: str, destination: str) -> None:
 
     The file appears at DEST only once it is complete; a file of that name is replaced.
     """
-    with open_job(job) as handle, _saying_what_there_is(job, task, path):
+    with open_job(job, task) as handle:
         if destination != "-":
             handle.download(task, path, Path(destination))
             info(f"copied {path} of {task} to {_landed(path, destination)}")
@@ -85,22 +79,6 @@ def get(*, job: str, task: str, path: str, destination: str) -> None:
             with copy.open("rb") as source:
                 shutil.copyfileobj(source, sys.stdout.buffer)
             sys.stdout.buffer.flush()
-
-
-@contextmanager
-def _saying_what_there_is(job: str, task: str, path: str) -> Iterator[None]:
-    """Where the file itself is missing the service says no more than that: name it, and where to look."""
-    try:
-        yield
-    except NotFound as error:
-        if error.code not in {None, "FileNotFound"}:
-            raise
-        raise NotFound(
-            f"task {task} has no file {path}",
-            code=error.code,
-            request_id=error.request_id,
-            hint=f"`azbatch files ls {job} {task}` lists what there is",
-        ) from error
 
 
 def _landed(path: str, destination: str) -> Path:

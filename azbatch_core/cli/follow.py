@@ -48,7 +48,7 @@ class LogWriter:
             info(f"{chunk.task_id}: {chunk.text.strip()}")
             return
         if not self._prefix:
-            self._put(chunk.stream, chunk.text)
+            self._put(chunk.stream, chunk.text, chunk.data)
             return
         key = (chunk.task_id, chunk.stream)
         lines = (self._pieces.pop(key, "") + chunk.text).splitlines(keepends=True)
@@ -65,13 +65,17 @@ class LogWriter:
     def _label(self, task_id: str, stream: str) -> str:
         return paint(f"[{task_id}]", err=stream == "stderr", fg="cyan") + " "
 
-    def _put(self, stream: str, text: str) -> None:
+    def _put(self, stream: str, text: str, data: bytes = b"") -> None:
         if not text:
             return
         # Not click.echo: that would take the colours out of what a task printed.
         target = sys.stderr if stream == "stderr" else sys.stdout
+        binary = getattr(target, "buffer", None)
         with self._progress.aside():
-            target.write(text)
+            if data and binary is not None and not is_terminal(err=stream == "stderr"):
+                binary.write(data)  # into a file or a pipe it goes as it is
+            else:
+                target.write(text)
             target.flush()
         if not self._prefix:
             # A piece may end within a line, and redrawing would write over it.

@@ -29,6 +29,7 @@ _COMMANDS = {
 }
 
 _MISSING_EXTRA = 3
+_ITS_MARK = "azbatch local: "
 
 
 @click.group("local", cls=LazyGroup, entries=_COMMANDS)
@@ -67,12 +68,19 @@ def status(*, as_json: bool) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def reset(*, yes: bool) -> None:
     """Stop the local service and remove everything it knows: jobs, pools, files, stored blobs."""
-    if not yes:
-        click.confirm(
-            f"Remove all jobs, pools and files of the local service in {_state_dir()}?", abort=True, err=True
-        )
+    if not yes and not _confirmed():
+        exits.usage("not confirmed; give --yes")
     _call("reset")
     info("the local service is empty")
+
+
+def _confirmed() -> bool:
+    """Ask, if there is somebody to ask."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return False
+    return click.confirm(
+        f"Remove all jobs, pools and files of the local service in {_state_dir()}?", err=True
+    )
 
 
 def _state_dir() -> Path:
@@ -93,9 +101,16 @@ def _call(verb: str) -> dict[str, Any]:
         raise ConfigurationError("the local service is not installed", hint="pip install 'azbatch[local]'")
     document = _last_json_line(done.stdout)
     if done.returncode and document is None:
-        said = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
-        raise ServiceUnavailable(f"the local service could not {verb}: {exits.redact(said)}")
+        raise ServiceUnavailable(_said(verb, done.stderr))
     return {name: value for name, value in (document or {}).items() if not name.endswith("_key")}
+
+
+def _said(verb: str, stderr: str) -> str:
+    """What the program said about its failure: its own words, where it had some."""
+    last = exits.redact((stderr.strip().splitlines() or ["it gave no reason"])[-1])
+    if last.startswith(_ITS_MARK):
+        return last.removeprefix(_ITS_MARK)
+    return f"`azbatch local {verb}` did not work: {last}"
 
 
 def _last_json_line(text: str) -> dict[str, Any] | None:

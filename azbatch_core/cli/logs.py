@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.argument("task", metavar="[TASK]", required=False)
 def logs(*, job: str, task: str | None, following: bool, stream: str) -> None:
     """Print what a task wrote. Without TASK: every task of the job, its name before each line."""
-    with open_job(job) as handle:
+    with open_job(job, task) as handle:
         prefix = task is None and handle.status().total > 1
         with Progress(quiet=True) as progress:
             writer = LogWriter(progress, prefix=prefix)

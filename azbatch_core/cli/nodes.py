@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from azbatch_core.cli.client import open_batch
+from azbatch_core.cli.client import naming_pool, open_batch
 from azbatch_core.cli.lazy import command, json_option
 from azbatch_core.cli.output import Column, jsonable, print_json, print_table
 
@@ -30,7 +30,7 @@ _COLUMNS = (
 @click.argument("pool", metavar="POOL")
 def nodes(*, pool: str, as_json: bool) -> None:
     """List the nodes of a pool: state, running tasks, and what is wrong with them."""
-    with open_batch() as batch:
+    with naming_pool(pool), open_batch() as batch:
         found = list(batch.nodes(pool))
     if as_json:
         print_json([jsonable(node) for node in found])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from azbatch_core.cli import exits
-from azbatch_core.cli.client import open_batch
+from azbatch_core.cli.client import check_id, naming_pool, open_batch
 from azbatch_core.cli.each import each
 from azbatch_core.cli.lazy import Entry, LazyGroup, account_option, command, debug_option, json_option
 from azbatch_core.cli.nodes import print_nodes
@@ -22,6 +22,7 @@ from azbatch_core.cli.output import (
     print_table,
 )
 from azbatch_core.cli.progress import info, warn
+from azbatch_core.errors import NotFound
 
 if TYPE_CHECKING:
     from azbatch_core.service.states import PoolSummary
@@ -98,7 +99,7 @@ def _state(pool: PoolSummary) -> str:
 @click.argument("pool", metavar="POOL")
 def show(*, pool: str, as_json: bool) -> None:
     """Show a pool and its nodes."""
-    with open_batch() as batch:
+    with naming_pool(pool), open_batch() as batch:
         found = batch.pool(pool)
         members = list(batch.nodes(found.id))
     if as_json:
@@ -141,7 +142,7 @@ def resize(*, pool: str, nodes: int | None, spot: int | None, as_json: bool) -> 
     """
     if nodes is None and spot is None:
         exits.usage("How many nodes? Give --nodes N, --spot N or both.")
-    with open_batch() as batch:
+    with naming_pool(pool), open_batch() as batch:
         batch.resize_pool(pool, nodes=nodes, spot_nodes=spot)
         found = batch.pool(pool) if as_json else None
     if found is not None:
@@ -162,9 +163,15 @@ def delete(*, pool_ids: tuple[str, ...], waiting: bool, as_json: bool) -> None:
 
     A pool that is not there is fine.
     """
+    for pool_id in pool_ids:
+        check_id("a pool", pool_id)
     with open_batch() as batch:
 
         def remove(pool_id: str) -> str:
+            try:
+                batch.pool(pool_id)
+            except NotFound:
+                return f"there is no pool {pool_id}; nothing to delete"
             batch.delete_pool(pool_id, wait=waiting)
             return f"{'deleted' if waiting else 'deleting'} pool {pool_id}"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from azbatch_core.errors import JobFailed
-from azbatch_core.service.documents import files
+from azbatch_core.errors import JobFailed, NotFound
+from azbatch_core.service.documents import files, requests
 from azbatch_core.service.manage import lifecycle
 from azbatch_core.service.states import JobState
 from azbatch_core.service.watch.watcher import wait, watch
@@ -68,6 +68,14 @@ class JobHandle:
 
     def __repr__(self) -> str:
         return f"JobHandle({self.handle!r})"
+
+    def exists(self) -> bool:
+        """Whether the service knows the job; one that is being deleted is still there."""
+        try:
+            requests.get_job(self._connection, self.id)
+        except NotFound:
+            return False
+        return True
 
     def status(self, task_ids: Collection[str] | None = None) -> JobStatus:
         """Look at the job and its tasks once.
@@ -198,7 +206,10 @@ class JobHandle:
         The destination appears only once it is complete.
 
         Raises:
-            NotFound: No such file.
+            NotFound: No such job, task or file.
+            SpecError: The path is a folder or leads out of the task's folder, or the folder of `dest` is not
+                there.
+            OSError: The destination cannot be written.
         """
         return files.download(self._connection, self.id, task_id, path, Path(dest))
 

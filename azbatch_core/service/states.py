@@ -290,11 +290,13 @@ class LogChunk:
     """A piece of a task's output, line ends kept, never split inside a character.
 
     `stream` is ``notice`` for azbatch's own remarks (the task was requeued, the node is gone), one line each.
+    In `text`, bytes that are no UTF-8 are U+FFFD; `data` has them as the task wrote them (none for a notice).
     """
 
     task_id: str
     stream: Literal["stdout", "stderr", "notice"]
     text: str
+    data: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True)

@@ -173,6 +173,39 @@ def test_files_come_as_they_are(shell: Shell, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def test_files_get_says_what_is_wrong(shell: Shell, tmp_path: Path) -> None:
+    handle = shell.submit("[{id: a, command: ['true']}]")
+    shell.inside("wait", handle)
+    for words, code, expected in (
+        (("a", "wd", str(tmp_path)), 2, "wd is a folder: name a file in it"),
+        (("b", "stdout.txt", str(tmp_path)), 3, f"there is no task b in {handle}"),
+        (("a", "../../x", str(tmp_path)), 2, "'../../x' is not in the task's folder"),
+        (("a", "/etc/passwd", str(tmp_path)), 2, "'/etc/passwd' is not in the task's folder"),
+        (("a", "stdout.txt", str(tmp_path / "no" / "x")), 2, f"there is no folder {tmp_path / 'no'}"),
+        (("a", "stdout.txt", "/proc/x"), 2, "/proc/x: "),
+    ):
+        done = shell.inside("files", "get", handle, *words)
+        assert done.returncode == code, done.stderr
+        assert expected in one_error_line(done)
+        assert ".part" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_output_is_what_the_task_wrote_to_the_byte(shell: Shell) -> None:
+    written = bytes(range(256)) * 3 + "€".encode()[:2]
+    script = "python3 -c 'import sys; sys.stdout.buffer.write(bytes(range(256)) * 3 + bytes([226, 130]))'"
+
+    def output(*words: str) -> bytes:
+        line = [*COMMAND, *words]
+        return subprocess.run(
+            line, env=shell.environment, cwd=ROOT, stdout=subprocess.PIPE, timeout=WITHIN, check=True
+        ).stdout
+
+    assert output("run", "-q", "--shell", "--", script) == written
+    handle = shell.document("jobs")[0]["handle"]
+    assert output("logs", handle, "--stream", "stdout") == written
+
+
 def test_every_list_is_one_document_with_utc_times(shell: Shell) -> None:
     handle = shell.submit("[{id: a, command: [echo, hi]}]")
     shell.inside("wait", handle)
@@ -204,8 +237,8 @@ def test_delete_removes_and_is_idempotent(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "expected"),
     [
-        (("show", "nothing-here"), 3, "JobNotFound"),
-        (("nodes", "nothing-here"), 3, "PoolNotFound"),
+        (("show", "nothing-here"), 3, "there is no job local:nothing-here"),
+        (("nodes", "nothing-here"), 3, "there is no pool nothing-here"),
         (("jobs", "--account", "nowhere"), 2, "nowhere"),
         (("show", "nowhere:job"), 2, "nowhere"),
         (("submit", "no-such-file.yaml"), 2, "no-such-file.yaml"),
@@ -279,7 +312,9 @@ def test_the_local_service_can_be_stopped_started_and_emptied(tmp_path: Path) ->
         assert own.run("logs", handle).stdout == "kept\n", "the next command starts it again, with its jobs"
         shown = [started, *(own.run("account", "show", *option) for option in ((), ("--json",)))]
         assert all(key not in done.stdout + done.stderr for done in shown)
-        assert own.run("local", "reset", stdin="n\n").returncode == 130
+        unsure = own.run("local", "reset", stdin="y\n")
+        assert unsure.returncode == 2
+        assert one_error_line(unsure).endswith("not confirmed; give --yes. See `azbatch local reset --help`.")
         assert own.run("local", "reset", "--yes").returncode == 0
         assert own.document("jobs") == []
     finally:

@@ -22,6 +22,7 @@ from azbatch_core import (
     Throttled,
     shell,
 )
+from azbatch_core.errors import SpecError
 from azbatch_core.service.connect.retry import RetrySettings
 from azbatch_core.service.documents import requests
 from azbatch_core.service.output import uploaded_logs
@@ -214,9 +215,12 @@ def test_files_are_listed_and_downloaded(client: AzureBatch, make_job: Make, tmp
     assert small == tmp_path / "é.txt"
     assert small.read_text() == "12345"
     assert job.download("a", "wd/a b/é.txt", str(tmp_path / "é.txt")) == small
-    big = job.download("a", "wd/big", tmp_path / "new" / "copy")
+    with pytest.raises(SpecError, match="there is no folder"):
+        job.download("a", "wd/big", tmp_path / "new" / "copy")
+    assert not (tmp_path / "new").exists()
+    big = job.download("a", "wd/big", tmp_path / "copy")
     assert big.stat().st_size == 9_000_000
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["new", "é.txt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy", "é.txt"]
 
 
 def test_a_file_that_is_not_there_leaves_nothing_behind(

@@ -33,6 +33,7 @@ _START_WITHIN = 60.0
 _STOPPED_GRACE = 1.5
 _KILLED_GRACE = 8.0
 _LOOK_AGAIN = 0.1
+_ITS_MARK = "azbatch local: "
 _STOPPED = "the local service was stopped"
 _GIVEN: set[str] = set()
 
@@ -149,9 +150,10 @@ def _start(directory: Path) -> dict[str, Any]:
         document = None
     if not isinstance(document, dict) or "endpoint" not in document:
         last = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
-        raise ConfigurationError(
-            f"the local service did not start: {last}", hint=f"see the log in {directory}"
-        )
+        # Its own words say what to do; anything else is a fault that only its log can explain.
+        said = last.removeprefix(_ITS_MARK)
+        hint = f"see the log in {directory}" if said == last else None
+        raise ConfigurationError(f"the local service did not start: {said}", hint=hint)
     return document
 
 

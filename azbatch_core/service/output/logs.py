@@ -141,11 +141,11 @@ class TaskLog:
         return (another or shrunk) and any(tail.offset for tail in self._tails.values())
 
     def _all(self, stream: OneStream, tail: Tail, *, last: bool) -> Iterator[LogChunk]:
-        for text in tail.news():
-            yield LogChunk(self._task_id, stream, text)
-        rest = tail.rest() if last else ""
-        if rest:
-            yield LogChunk(self._task_id, stream, rest)
+        for piece in tail.news():
+            yield LogChunk(self._task_id, stream, *piece)
+        rest = tail.rest() if last else None
+        if rest and rest.data:
+            yield LogChunk(self._task_id, stream, *rest)
 
     def _copy(self, task: TaskStatus, stream: OneStream, start: int) -> Iterator[LogChunk]:
         """What storage has, from `start` on, of a file that is not on the node any more; or a notice."""

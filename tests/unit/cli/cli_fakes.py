@@ -61,6 +61,7 @@ class FakeJob:
     state: JobState | None = None
     reason: str | None = None
     raises: dict[str, BaseException] = field(default_factory=dict)
+    there: bool = True
     on_cancel: Callable[[], object] = lambda: None
     calls: list[tuple[Any, ...]] = field(default_factory=list)
 
@@ -111,6 +112,9 @@ class FakeJob:
     ) -> Iterator[LogChunk]:
         yield from self.chunks
         self._called("logs", task_id, stream, follow)
+
+    def exists(self) -> bool:
+        return self.there
 
     def cancel(self) -> None:
         self._called("cancel")

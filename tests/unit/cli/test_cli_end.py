@@ -51,6 +51,7 @@ def test_what_became_of_each_job_as_json(verb: str, batch: FakeBatch, azbatch: A
 
 
 def test_pools_delete_as_json(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.found_pools = [PoolSummary(name, "active", "steady", "d2") for name in ("p1", "p2")]
     batch.raises["delete_pool p1"] = Conflict("in use")
     result = azbatch("pools", "delete", "p1", "p2", "--json")
     assert [document["ok"] for document in json.loads(result.out)] == [False, True]
@@ -80,9 +81,31 @@ def test_a_verb_needs_a_job(azbatch: Azbatch) -> None:
 
 
 def test_pools_delete(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.found_pools = [PoolSummary(name, "active", "steady", "d2") for name in ("p1", "p2")]
     batch.raises["delete_pool p1"] = Conflict("in use")
     result = azbatch("pools", "delete", "p1", "p2", "--wait")
     assert result.code == 3
     assert batch.deleted_pools == [("p2", True)]
     assert "azbatch: error: p1: in use\n" in result.err
     assert "deleted pool p2" in result.err
+
+
+@pytest.mark.parametrize("verb", ["cancel", "delete"])
+def test_a_job_that_is_not_there_is_fine_and_said(verb: str, batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.fake_job.there = False
+    result = azbatch(verb, "nope")
+    assert (result.code, result.out) == (0, "")
+    assert result.err == f"azbatch: there is no job local:nope; nothing to {verb}\n"
+    assert batch.fake_job.calls == []
+
+
+def test_a_pool_that_is_not_there_is_fine_and_said(batch: FakeBatch, azbatch: Azbatch) -> None:
+    result = azbatch("pools", "delete", "nope")
+    assert (result.code, result.err) == (0, "azbatch: there is no pool nope; nothing to delete\n")
+    assert batch.deleted_pools == []
+
+
+@pytest.mark.parametrize("verb", ["cancel", "delete"])
+def test_nothing_is_done_while_one_name_is_wrong(verb: str, batch: FakeBatch, azbatch: Azbatch) -> None:
+    assert azbatch(verb, "good", "x/y").code == 2
+    assert batch.fake_job.calls == []

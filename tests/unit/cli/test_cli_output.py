@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from azbatch_core.cli.output import Column, ago, jsonable, print_fields, print_table, size, span
-from azbatch_core.service.states import LogChunk, TaskState
+from azbatch_core.service.states import CheckItem, TaskState
 
 if TYPE_CHECKING:
     from cli_fakes import Terminal
@@ -46,12 +46,12 @@ def test_records_become_json_with_utc_times_and_words() -> None:
     value = {
         TaskState.RUNNING: datetime(2026, 3, 1, 2, 0, 0, 5000, tzinfo=east),
         "duration": timedelta(minutes=1),
-        "list": (LogChunk("t", "stdout", "x"),),
+        "list": (CheckItem("t", ok=True, text="x"),),
     }
     assert jsonable(value) == {
         "running": "2026-03-01T00:00:00.005Z",
         "duration": 60.0,
-        "list": [{"task_id": "t", "stream": "stdout", "text": "x"}],
+        "list": [{"name": "t", "ok": True, "text": "x", "hint": None}],
     }
 
 

@@ -288,15 +288,65 @@ def test_files_get_to_a_folder(azbatch: Azbatch, tmp_path: Path) -> None:
     assert (tmp_path / "out.bin").read_bytes() == b"\x00content\xff"
 
 
-def test_a_missing_file_says_where_to_look(batch: FakeBatch, azbatch: Azbatch, tmp_path: Path) -> None:
-    batch.fake_job.raises["download"] = NotFound("HTTP 404")
-    result = azbatch("files", "get", "j", "t", "wd/none", str(tmp_path))
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (("show", "nope"), "status"),
+        (("logs", "nope"), "status"),
+        (("wait", "nope"), "wait"),
+        (("why", "nope"), "status"),
+        (("tasks", "nope"), "tasks"),
+        (("files", "ls", "nope", "1"), "files"),
+        (("files", "get", "nope", "1", "x"), "download"),
+    ],
+)
+def test_a_job_that_is_not_there_is_named(
+    words: tuple[str, ...], asked: str, batch: FakeBatch, azbatch: Azbatch
+) -> None:
+    batch.fake_job.raises[asked] = NotFound("The specified job does not exist.", code="JobNotFound")
+    result = azbatch(*words)
     assert result.code == 3
-    assert result.err == (
-        "azbatch: error: task t has no file wd/none - `azbatch files ls j t` lists what there is\n"
+    assert result.err == "azbatch: error: there is no job local:nope - `azbatch jobs` lists yours\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        (("files", "ls", "j", "9"), "files"),
+        (("files", "get", "j", "9", "x"), "download"),
+        (("logs", "j", "9"), "logs"),
+    ],
+)
+def test_a_task_that_is_not_there_is_named(
+    words: tuple[str, ...], asked: str, batch: FakeBatch, azbatch: Azbatch
+) -> None:
+    batch.fake_job.raises[asked] = NotFound("The specified task does not exist.", code="TaskNotFound")
+    result = azbatch(*words)
+    assert result.code == 3
+    assert (
+        result.err == "azbatch: error: there is no task 9 in local:j - `azbatch tasks local:j` lists them\n"
     )
-    batch.fake_job.raises["download"] = NotFound("no such job", code="JobNotFound")
-    assert "JobNotFound" in azbatch("files", "get", "j", "t", "wd/none", str(tmp_path)).err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "x/y"),
+        ("wait", "local:x y"),
+        ("logs", "j", "x/y"),
+        ("files", "ls", "j", "x.y"),
+        ("nodes", "x/y"),
+        ("pools", "show", "x/y"),
+        ("pools", "delete", "x/y"),
+    ],
+)
+def test_what_can_be_no_id_is_refused_before_anything_is_asked(
+    words: tuple[str, ...], batch: FakeBatch, azbatch: Azbatch
+) -> None:
+    result = azbatch(*words)
+    assert (result.code, batch.opened) == (2, [])
+    assert "letters, digits" in result.err
+    assert result.err.count("\n") == 1
 
 
 @pytest.mark.usefixtures("batch")
@@ -358,7 +408,7 @@ def test_nodes_of_no_pool(batch: FakeBatch, azbatch: Azbatch) -> None:
     batch.raises["nodes"] = NotFound("there is no pool p9", code="PoolNotFound")
     result = azbatch("nodes", "p9")
     assert result.code == 3
-    assert result.err == "azbatch: error: there is no pool p9 [PoolNotFound]\n"
+    assert result.err == "azbatch: error: there is no pool p9 - `azbatch pools` lists them\n"
 
 
 def test_account_check(batch: FakeBatch, azbatch: Azbatch) -> None:
@@ -447,8 +497,35 @@ def test_local_reset_asks_first(
     azbatch: Azbatch, mocker: MockerFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = mocker.patch("subprocess.run", return_value=SimpleNamespace(returncode=0, stdout="", stderr=""))
-    monkeypatch.setattr("sys.stdin", io.StringIO("n\n"))
-    assert azbatch("local", "reset").code == 130
+    answers = io.StringIO("n\ny\n")
+    monkeypatch.setattr("sys.stdin", answers)
+    unasked = azbatch("local", "reset")
+    assert (unasked.code, answers.tell()) == (2, 0)
+    assert "not confirmed; give --yes" in unasked.err
+    monkeypatch.setattr(answers, "isatty", lambda: True)
+    assert azbatch("local", "reset").code == 2
     run.assert_not_called()
+    assert azbatch("local", "reset").code == 0
+    run.assert_called_once()
+    run.reset_mock()
     assert azbatch("local", "reset", "--yes").code == 0
     run.assert_called_once()
+
+
+@pytest.mark.parametrize("verb", ["start", "stop", "status"])
+def test_what_the_local_program_says_is_passed_on_as_it_is(
+    verb: str, azbatch: Azbatch, mocker: MockerFixture
+) -> None:
+    said = "azbatch local: /x cannot hold the service's state: Not a directory\n"
+    mocker.patch("subprocess.run", return_value=SimpleNamespace(returncode=1, stdout="", stderr=said))
+    result = azbatch("local", verb)
+    assert result.code == 3
+    assert result.err == "azbatch: error: /x cannot hold the service's state: Not a directory\n"
+
+
+def test_a_local_program_that_broke_is_one_line(azbatch: Azbatch, mocker: MockerFixture) -> None:
+    said = "Traceback (most recent call last):\n  File …\nOSError: no\n"
+    mocker.patch("subprocess.run", return_value=SimpleNamespace(returncode=1, stdout="", stderr=said))
+    assert azbatch("local", "status").err == (
+        "azbatch: error: `azbatch local status` did not work: OSError: no\n"
+    )

@@ -52,7 +52,7 @@ class Shelf:
 
 def text(tail: Tail) -> str:
     tail.measure()
-    return "".join(tail.news())
+    return "".join(piece.text for piece in tail.news())
 
 
 def words(log: TaskLog, task: TaskStatus) -> list[tuple[str, str]]:
@@ -65,7 +65,7 @@ def test_a_character_cut_by_a_read_comes_out_whole() -> None:
     assert text(tail) == "a"
     source.data = "a€b".encode()
     assert text(tail) == "€b"
-    assert tail.rest() == ""
+    assert tail.rest() == ("", b"")
 
 
 def test_a_character_cut_between_pieces_comes_out_whole() -> None:
@@ -75,7 +75,7 @@ def test_a_character_cut_between_pieces_comes_out_whole() -> None:
 def test_bytes_that_are_no_text_do_not_stop_the_log() -> None:
     tail = Tail(Growing(b"x\xff\xd0"))
     assert text(tail) == "x\ufffd"
-    assert tail.rest() == "\ufffd"
+    assert tail.rest() == ("\ufffd", b"\xd0")
 
 
 def test_line_ends_are_kept_as_they_are() -> None:
