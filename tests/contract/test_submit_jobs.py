@@ -163,7 +163,7 @@ def test_the_number_of_tasks_that_are_not_in_is_told_in_words_that_agree(
         client.submit(make_job(["true"]), stream)
     text = caught.value.message
     assert text.startswith("1 of 2 tasks was not added (huge): the task is 1,1")
-    assert "is there with 1 task, and stays open when they are complete" in text
+    assert "is there with 1 task, and stays open when it is complete" in text
     assert ".." not in text
     caught.value.submission.job.delete()
 

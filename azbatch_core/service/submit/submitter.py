@@ -328,6 +328,8 @@ def _not_added(submission: Submission) -> str:
 
 
 def _when_complete(submission: Submission) -> str:
+    if submission.added == 1:
+        return " when it is complete"
     return " when they are complete" if submission.added else ""
 
 

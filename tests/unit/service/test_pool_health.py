@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from azbatch_core.service.manage import pools
 from azbatch_core.service.states import TaskState, TaskStatus
 from azbatch_core.service.watch import pool_health
 from azbatch_core.service.watch.pool_health import Ground
+from azbatch_core.service.watch.watcher import JobWatch
 
 QUEUED = [TaskStatus("t", TaskState.QUEUED)]
 QUOTA = {"code": "AccountCoreQuotaReached", "message": "The specified account has reached core quota"}
@@ -130,3 +133,14 @@ def test_a_pool_is_only_grown(
     found: dict[str, Any], wanted: tuple[int, int], expected: tuple[int, int] | None
 ) -> None:
     assert pools.growth(found, wanted) == expected
+
+
+def test_the_own_pool_of_a_young_job_may_still_be_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_health, "gone", lambda *_: "gone")
+    now = datetime(2026, 12, 1, 12, 0, 30, tzinfo=timezone.utc)
+    connection: Any = SimpleNamespace(is_local=False, clock=SimpleNamespace(now=lambda: now))
+    look = JobWatch(connection, "j")._gone
+    own = {"poolInfo": {"autoPoolSpecification": {"pool": {}}}}
+    assert look({**own, "creationTime": "2026-12-01T12:00:00Z"}) is None
+    assert look({**own, "creationTime": "2026-12-01T11:00:00Z"}) == "gone"
+    assert look({"poolInfo": {"poolId": "p"}, "creationTime": "2026-12-01T12:00:00Z"}) == "gone"
