@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import threading
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _MOST_FOLLOWED_TASKS = 200
 """Reading the output of more tasks than this, live, costs the account more requests than a person can use."""
 
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _SILENCE_SECONDS = 30.0
 _JOIN_SECONDS = 0.2
 
@@ -51,15 +53,20 @@ class LogWriter:
             self._put(chunk.stream, chunk.text, chunk.data)
             return
         key = (chunk.task_id, chunk.stream)
-        lines = (self._pieces.pop(key, "") + chunk.text).splitlines(keepends=True)
-        if lines and not lines[-1].endswith(("\n", "\r")):
+        lines = _LINE.findall(self._pieces.pop(key, "") + chunk.text)
+        # A carriage return at the end may be half of a line's end.
+        if lines and not lines[-1].endswith("\n"):
             self._pieces[key] = lines.pop()
-        self._put(chunk.stream, "".join(map(self._label(*key).__add__, lines)))
+        # A bar that begins with a carriage return leaves an empty line before it.
+        shown = [line for line in lines if line != "\r"]
+        self._put(chunk.stream, "".join(map(self._label(*key).__add__, shown)))
 
     def close(self) -> None:
         """Write the unfinished lines."""
         for (task_id, stream), text in self._pieces.items():
-            self._put(stream, f"{self._label(task_id, stream)}{text}\n")
+            line = text.removesuffix("\r")
+            if line:
+                self._put(stream, f"{self._label(task_id, stream)}{line}\n")
         self._pieces.clear()
 
     def _label(self, task_id: str, stream: str) -> str:

@@ -98,7 +98,15 @@ def settings() -> Settings:
     return click.get_current_context().find_root().ensure_object(Settings)
 
 
-def _set_account(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+def not_empty(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """A click callback: an option that is given says something. `--image "$IMAGE"` may not mean "none"."""
+    if value is not None and not value.strip():
+        raise click.UsageError(f"{param.opts[0]} is empty: give a value, or leave it out.", ctx=ctx)
+    return value
+
+
+def _set_account(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    not_empty(ctx, param, value)
     if value is not None:
         ctx.find_root().ensure_object(Settings).account = value
 

@@ -9,6 +9,7 @@ import click
 from azbatch_core.cli.client import naming_pool, open_batch
 from azbatch_core.cli.lazy import command, json_option
 from azbatch_core.cli.output import Column, jsonable, print_json, print_table
+from azbatch_core.cli.tables import short_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +43,7 @@ def print_nodes(found: Iterable[NodeSummary]) -> None:
     """A line for each node."""
     rows = (
         (
-            node.id,
+            short_node(node.id),
             node.state,
             str(node.running_tasks),
             "dedicated" if node.is_dedicated else "spot",

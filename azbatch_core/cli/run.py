@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +12,32 @@ import click
 from azbatch_core.cli import exits
 from azbatch_core.cli.client import open_batch
 from azbatch_core.cli.follow import follow
-from azbatch_core.cli.lazy import command, json_option
+from azbatch_core.cli.lazy import command, json_option, not_empty
 from azbatch_core.cli.output import job_document, paint_state, print_json
 from azbatch_core.cli.progress import info
 from azbatch_core.cli.submission import show_plan, submit_plan
 from azbatch_core.cli.tables import print_outcome
+from azbatch_core.errors import SpecError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from azbatch_core.client import JobHandle
     from azbatch_core.service.states import JobStatus
     from azbatch_core.specs import JobSpec
 
 
 @command("run", context_settings={"allow_interspersed_args": False}, options_metavar="[OPTIONS] [--]")
-@click.option("--pool", metavar="ID", help="Run on this pool; otherwise a managed one is made and kept.")
+@click.option(
+    "--pool",
+    callback=not_empty,
+    metavar="ID",
+    help="Run on this pool; otherwise a managed one is made and kept.",
+)
 @click.option("--cpus", type=float, metavar="N", help="CPUs that the command needs.")
-@click.option("--memory", metavar="SIZE", help="Memory that it needs, such as 16GiB.")
+@click.option("--memory", callback=not_empty, metavar="SIZE", help="Memory that it needs, such as 16GiB.")
 @click.option("--gpus", type=int, metavar="N", help="GPUs that it needs.")
-@click.option("--image", metavar="REF", help="Run in a container of this image.")
+@click.option("--image", callback=not_empty, metavar="REF", help="Run in a container of this image.")
 @click.option(
     "-e",
     "--env",
@@ -38,11 +47,13 @@ if TYPE_CHECKING:
     help="Set a variable. NAME alone passes this shell's value on, as a secret. May be repeated.",
 )
 @click.option("--shell", is_flag=True, help="The words are a bash script: $VAR, pipes and && work.")
-@click.option("--wall-time", metavar="TIME", help="End it after this time, such as 90s, 15m or 2h.")
+@click.option(
+    "--wall-time", callback=not_empty, metavar="TIME", help="End it after this time, such as 90s, 15m or 2h."
+)
 @click.option(
     "--retries", type=click.IntRange(min=0), metavar="N", help="Try again this often when it fails."
 )
-@click.option("--name", metavar="NAME", help="The job's name; otherwise the command's.")
+@click.option("--name", callback=not_empty, metavar="NAME", help="The job's name; otherwise the command's.")
 @click.option("-d", "--detach", is_flag=True, help="Print the job and return; do not follow it.")
 @click.option("--dry-run", is_flag=True, help="Print what would be sent; send nothing.")
 @click.option("-q", "--quiet", is_flag=True, help="No remarks of azbatch's own, errors excepted.")
@@ -62,7 +73,8 @@ def run(
       azbatch run --shell -- 'echo $AZ_BATCH_NODE_ID | tr a-z A-Z'
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     with open_batch() as batch:
-        plan = batch.plan(_job(words, **wishes))
+        with _naming_options(wishes["environment"]):
+            plan = batch.plan(_job(words, **wishes))
         if dry_run:
             show_plan(plan, as_json=as_json)
             return
@@ -119,6 +131,40 @@ def _job(
     )
     job: dict[str, Any] = {"name": name or _name(words, shell=shell), "tasks": [task], **_given(pool=pool)}
     return JobSpec(**job)
+
+
+_OPTIONS = (
+    ("tasks[0].resources.cpus", "--cpus"),
+    ("tasks[0].resources.memory", "--memory"),
+    ("tasks[0].resources.gpus", "--gpus"),
+    ("tasks[0].container", "--image"),
+    ("tasks[0].wall_time", "--wall-time"),
+    ("tasks[0].retry", "--retries"),
+    ("tasks[0].command", "the command"),
+    ("pool", "--pool"),
+    ("name", "--name"),
+)
+
+
+@contextmanager
+def _naming_options(environment: tuple[str, ...]) -> Iterator[None]:
+    """What is wrong with a field is told of the option that set it."""
+    try:
+        yield
+    except SpecError as error:
+        option = _option(error.field or "", environment)
+        if option is None:
+            raise
+        text = error.message.removeprefix(f"{error.field}: ")
+        raise SpecError(f"{option}: {text}", field=error.field, hint=error.hint) from error
+
+
+def _option(field: str, environment: tuple[str, ...]) -> str | None:
+    variable = re.match(r"tasks\[0\]\.environment\[(\d+)\]", field)
+    if variable is not None:
+        # Its name alone: the value may be a secret.
+        return f"--env '{environment[int(variable[1])].partition('=')[0]}'"
+    return next((name for path, name in _OPTIONS if re.match(re.escape(path) + r"(?![\w-])", field)), None)
 
 
 def _given(**values: Any) -> dict[str, Any]:

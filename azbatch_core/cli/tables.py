@@ -18,18 +18,23 @@ if TYPE_CHECKING:
 MANY_TASKS = 50
 """Jobs with more tasks than this end with a summary and the failures, not with a line for each task."""
 
-_NODE_WIDTH = 20
-"""Node ids are 70 characters and more; those of one pool differ in the first of them."""
-
 _TASK_COLUMNS = (
     Column("TASK"),
     Column("STATE", state=True),
     Column("EXIT", right=True),
-    Column("NODE", drop=2, shrink=True, most=_NODE_WIDTH),
+    Column("NODE", drop=2),
     Column("TIME", right=True),
     Column("TRIES", right=True, drop=3),
     Column("NOTE", drop=1, shrink=True),
 )
+
+
+_LONGEST_NODE = 20
+
+
+def short_node(node_id: str) -> str:
+    """A node's id for a table: those of a live pool are 70 characters and more; `--json` has them whole."""
+    return node_id if len(node_id) <= _LONGEST_NODE else f"{node_id[:12]}…{node_id[-2:]}"
 
 
 def print_tasks(tasks: Iterable[TaskStatus], *, err: bool = False) -> None:
@@ -46,7 +51,7 @@ def _task_row(task: TaskStatus) -> tuple[str, ...]:
         task.id,
         task.state.value,
         "-" if task.exit_code is None else str(task.exit_code),
-        task.node_id or "-",
+        short_node(task.node_id or "-"),
         span(task.duration),
         str(tries) if tries else "-",
         note,

@@ -19,8 +19,11 @@ _PROBE = "azbatch-check-that-does-not-exist"
 def check(connection: Connection) -> AccountCheck:
     """Reach the account, log in, read, and look at its storage."""
     account = connection.account
-    items = [
-        _try("batch", lambda: _reach(connection)),
+    items = [_try("batch", lambda: _reach(connection))]
+    if not items[0].ok:
+        # The rest would fail for the same reason, each after its own attempts.
+        return AccountCheck(account.name, connection.endpoint, connection.is_local, tuple(items))
+    items += [
         _try("pools", lambda: _count(connection, "pools", "pool")),
         _try("jobs", lambda: _count(connection, "jobs", "job")),
         _try("storage", lambda: _storage(connection)),

@@ -207,7 +207,7 @@ def _read(
         wanted = snapshot.tasks if task_id is None else [snapshot.task(task_id)]
         over = not follow or _over(snapshot, wanted, task_id)
         news = False
-        for task in wanted:
+        for task in sorted(wanted, key=_as_they_ended):
             log = logs.get(task.id)
             if log is None:
                 sources = {one: _NodeFile(connection, job_id, task.id, one) for one in streams}
@@ -220,6 +220,15 @@ def _read(
             return
         connection.clock.sleep(interval)
         interval = pace.first if news else min(pace.longest, interval * pace.factor)
+
+
+def _as_they_ended(task: TaskStatus) -> tuple[float, float]:
+    """A key for the order within one look: what a task waited for comes before what it wrote itself."""
+    never = float("inf")
+    return (
+        task.ended.timestamp() if task.ended else never,
+        task.started.timestamp() if task.started else never,
+    )
 
 
 def _over(snapshot: Snapshot, wanted: Sequence[TaskStatus], task_id: str | None) -> bool:

@@ -187,3 +187,42 @@ def test_a_reader_that_goes_away_ends_the_following_at_once(
     result = azbatch("run", "yes")
     assert result.code == 141
     assert "Traceback" not in result.err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("--cpus", "-1"), "--cpus: -1"),
+        (("--gpus", "-1"), "--gpus: -1"),
+        (("--memory", "1x"), "--memory: '1x'"),
+        (("--wall-time", "x"), "--wall-time: 'x'"),
+        (("--image", ":::"), "--image: ':::'"),
+        (("--pool", "x/y"), "--pool: 'x/y'"),
+        (("-e", "GOOD=1", "-e", "A B=hush"), "--env 'A B': "),
+        (("-e", "=hush"), "--env '': "),
+    ],
+)
+def test_mistakes_are_told_of_the_option(
+    words: tuple[str, ...], expected: str, batch: FakeBatch, azbatch: Azbatch
+) -> None:
+    result = azbatch("run", *words, "true")
+    assert (result.code, batch.planned) == (2, [])
+    assert result.err.startswith(f"azbatch: error: {expected}")
+    assert "tasks[0]" not in result.err
+    assert "hush" not in result.err
+
+
+def test_what_only_the_plan_finds_is_told_of_the_option_too(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.raises["plan"] = SpecError(
+        "tasks[0].resources.cpus: no VM size has 999", field="tasks[0].resources.cpus", hint="ask for less"
+    )
+    assert azbatch("run", "--cpus", "999", "true").err == (
+        "azbatch: error: --cpus: no VM size has 999 - ask for less\n"
+    )
+
+
+@pytest.mark.parametrize("option", ["--image", "--name", "--pool", "--memory", "--wall-time", "--account"])
+def test_an_option_without_a_value_is_refused(option: str, batch: FakeBatch, azbatch: Azbatch) -> None:
+    result = azbatch("run", option, "", "true")
+    assert (result.code, batch.submitted) == (2, [])
+    assert result.err.startswith(f"azbatch: error: {option} is empty")
