@@ -46,6 +46,15 @@ def code(error: pytest.ExceptionInfo[HttpResponseError]) -> str:
     return str(found.code)
 
 
+def steady(client: BatchClient, pool_id: str) -> models.BatchPool:
+    """The pool once it is steady; each question gives the service a turn."""
+    for _ in range(1000):
+        pool = client.get_pool(pool_id)
+        if pool.allocation_state == "steady":
+            return pool
+    raise AssertionError("the pool does not become steady")
+
+
 def test_a_pool_is_made_shown_listed_and_deleted(client: BatchClient) -> None:
     client.create_pool(options("made", 2, task_slots_per_node=2, resize_timeout=timedelta(minutes=20)))
     pool = client.get_pool("made")
@@ -179,3 +188,68 @@ def test_a_resize_is_stopped(client: BatchClient) -> None:
         client.begin_stop_pool_resize("stopped").wait()
     assert code(error) == "OperationInvalidForCurrentState"
     client.disable_pool_auto_scale("stopped")
+
+
+def test_a_pool_scales_by_a_formula(client: BatchClient) -> None:
+    client.create_pool(options("scales", 1))
+    before = steady(client, "scales")
+    formula = "$TargetDedicatedNodes=2;$NodeDeallocationOption=taskcompletion"
+    enable = models.BatchPoolEnableAutoScaleOptions(
+        auto_scale_formula=formula, auto_scale_evaluation_interval=timedelta(minutes=6)
+    )
+    client.enable_pool_auto_scale("scales", enable)
+    pool = steady(client, "scales")
+    assert (pool.enable_auto_scale, pool.auto_scale_formula) == (True, formula)
+    assert pool.auto_scale_evaluation_interval == timedelta(minutes=6)
+    assert pool.current_dedicated_nodes == 2
+    assert pool.etag != before.etag
+    assert pool.auto_scale_run is not None
+    assert pool.auto_scale_run.results == (
+        "$TargetDedicatedNodes=2;$TargetLowPriorityNodes=0;$NodeDeallocationOption=taskcompletion"
+    )
+    with pytest.raises(HttpResponseError) as error:
+        client.enable_pool_auto_scale("scales", enable)
+    assert (error.value.status_code, code(error)) == (503, "TooManyEnableAutoScaleRequests")
+    with pytest.raises(HttpResponseError) as error:
+        client.begin_resize_pool("scales", models.BatchPoolResizeOptions(target_dedicated_nodes=1))
+    assert (error.value.status_code, code(error)) == (409, "OperationInvalidForCurrentState")
+
+    def evaluate(text: str) -> models.AutoScaleRun:
+        return client.evaluate_pool_auto_scale(
+            "scales", models.BatchPoolEvaluateAutoScaleOptions(auto_scale_formula=text)
+        )
+
+    run = evaluate("x = 7 / 2; $TargetDedicatedNodes = x")
+    assert run.error is None
+    assert run.results == (
+        "$TargetDedicatedNodes=3;$TargetLowPriorityNodes=0;$NodeDeallocationOption=requeue;x=3.5"
+    )
+    assert run.timestamp >= pool.auto_scale_run.timestamp
+    run = evaluate("something_useless")
+    assert run.error is not None
+    assert run.error.code == "AutoScalingFormulaEvaluationError"
+    assert run.error.error_values is not None
+    assert [(pair.name, pair.value) for pair in run.error.error_values] == [
+        ("Message", "Line 1, Col 1: Undefined symbol: something_useless")
+    ]
+    with pytest.raises(HttpResponseError) as error:
+        evaluate("$TargetDedicatedNodes = (")
+    assert (error.value.status_code, code(error)) == (400, "AutoScalingFormulaSyntaxError")
+    assert client.get_pool("scales").etag == pool.etag
+
+    client.disable_pool_auto_scale("scales")
+    off = client.get_pool("scales")
+    assert (off.enable_auto_scale, off.auto_scale_formula, off.auto_scale_run) == (False, None, None)
+    assert (off.target_dedicated_nodes, off.current_dedicated_nodes) == (2, 2)
+
+
+def test_a_pool_is_made_with_a_formula(client: BatchClient) -> None:
+    wanted = options("formula", enable_auto_scale=True, auto_scale_formula="$TargetDedicatedNodes=1")
+    with pytest.raises(HttpResponseError) as error:
+        client.create_pool(wanted)
+    assert (error.value.status_code, code(error)) == (400, "InvalidAutoScalingSettings")
+    wanted.target_dedicated_nodes = None
+    client.create_pool(wanted)
+    pool = steady(client, "formula")
+    assert (pool.enable_auto_scale, pool.current_dedicated_nodes) == (True, 1)
+    assert pool.auto_scale_evaluation_interval == timedelta(minutes=15)

@@ -19,7 +19,9 @@ from azbatch_core.local.runtime.base import NodePlace
 
 if TYPE_CHECKING:
     import asyncio
+    from collections import deque
     from collections.abc import Callable, Iterator
+    from datetime import datetime
 
     from azbatch_core.local.clock import Cancellable, Clock
     from azbatch_core.local.runtime.base import Outcome, Running, Runtime, TaskKind
@@ -40,7 +42,7 @@ __all__ = ["Account", "Counts", "Execution", "StopReason", "TimerName"]
 
 _LOG = logging.getLogger(__name__)
 
-TimerName = Literal["boot", "resize", "wall clock", "wipe", "retention"]
+TimerName = Literal["boot", "resize", "wall clock", "wipe", "retention", "sample", "evaluation"]
 
 StopReason = Literal["lost", "requeue", "terminate", "delete"]
 """Why an execution was told to stop, and so what becomes of it. Later entries win over earlier ones.
@@ -148,6 +150,7 @@ class Account:
         self.due_nodes: dict[int, None] = {}
         self.due_jobs: dict[int, None] = {}
         self.timers: dict[tuple[TimerName, int], Cancellable] = {}
+        self.histories: dict[int, deque[tuple[datetime, dict[str, int]]]] = {}
         self.expiry: int | None = None
         self.stopping = False
         self._places: dict[int, NodePlace] = {}
@@ -245,6 +248,12 @@ class Account:
         del self.pool_ids[pool.id.lower()]
         self.due_pools.pop(pool.key, None)
         self.store.delete(pool)
+
+    def stop_scaling(self, pool: Pool) -> None:
+        """Take no samples of a pool and evaluate its formula no more; fine if it has none."""
+        self.forget_timer("sample", pool.key)
+        self.forget_timer("evaluation", pool.key)
+        self.histories.pop(pool.key, None)
 
     def add_node(self, node: Node) -> None:
         """Take a node into the maps."""

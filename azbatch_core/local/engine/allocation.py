@@ -126,6 +126,7 @@ def begin_delete(account: Account, pool: Pool) -> None:
     """Requeue what runs, remove all nodes, then forget the pool."""
     now = account.stamp()
     account.forget_timer("resize", pool.key)
+    account.stop_scaling(pool)
     pool.modified = now
     pool.state, pool.since = "deleting", now
     pool.dedicated = pool.spot = 0

@@ -88,6 +88,6 @@ class Engine:
             if pool is None or not any(account.counts[key].ready for key in jobs):
                 continue
             hopeful = any(node.state in USABLE | COMING for node in account.pool_nodes[pool.key].values())
-            if hopeful or pool.allocation == "resizing":
+            if hopeful or pool.allocation == "resizing" or pool.spec["enableAutoScale"]:
                 return True
         return False

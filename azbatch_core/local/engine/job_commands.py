@@ -5,11 +5,12 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from azbatch_core.local.engine import allocation, jobs
+from azbatch_core.local.engine import allocation, jobs, scaling
 from azbatch_core.local.engine.base import Commands
 from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import jobs as rules
+from azbatch_core.local.rules import pools as pool_rules
 from azbatch_core.local.runtime.failures import failure
 from azbatch_core.local.store.records import Job
 
@@ -73,11 +74,17 @@ class JobCommands(Commands):
             job.state, job.ended = "completed", now
             job.scheduling_error = failure("AutoPoolCreationFailedWithQuotaReached")
             return
+        if not _formula_parses(auto.get("pool") or {}):
+            job.state, job.ended = "completed", now
+            job.scheduling_error = failure("InvalidAutoScaleFormulaInAutoPool")
+            return
         prefix = auto.get("autoPoolIdPrefix")
         unique = str(uuid.uuid4()).upper()
         job.pool_id = f"{prefix}_{unique}" if prefix else unique
         job.auto_pool = True
-        allocation.new_pool(account, job.pool_id, auto.get("pool") or {})
+        pool = allocation.new_pool(account, job.pool_id, auto.get("pool") or {})
+        if pool.spec["enableAutoScale"]:
+            scaling.begin(account, pool, made=True)
 
     def get(self, job_id: str) -> Doc:
         """A job.
@@ -243,6 +250,15 @@ class JobCommands(Commands):
 
 def _with_completed(counts: dict[str, int]) -> dict[str, int]:
     return {**counts, "completed": counts["succeeded"] + counts["failed"]}
+
+
+def _formula_parses(pool: Doc) -> bool:
+    """Whether an auto pool's formula, if it has one, can be read."""
+    try:
+        pool_rules.check_formula(pool.get("autoScaleFormula") or "$TargetDedicatedNodes=0")
+    except BatchError:
+        return False
+    return True
 
 
 def find_job(account: Account, job_id: str) -> Job:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from azbatch_core.local.engine import allocation
+from azbatch_core.local.engine import allocation, scaling
 from azbatch_core.local.engine.base import Commands
 from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import pools as rules
+from azbatch_core.local.wire.durations import TICKS_PER_SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PoolCommands", "find_pool"]
 
+_SCALING = ("autoScaleFormula", "autoScaleEvaluationInterval")
+_ENABLE_PAUSE = 30 * TICKS_PER_SECOND
+
 
 class PoolCommands(Commands):
     """Pools."""
@@ -29,11 +33,16 @@ class PoolCommands(Commands):
 
         Raises:
             BatchError: InvalidPropertyValue, PoolExists, PoolBeingDeleted, PoolQuotaReached,
-                InvalidApplicationPackageReferences, NotImplemented (automatic scaling).
+                InvalidApplicationPackageReferences, InvalidAutoScalingSettings,
+                AutoScalingFormulaSyntaxError, AutoScaleFormulaTooLong.
         """
         rules.check_new(body)
+        if body.get("enableAutoScale"):
+            rules.check_formula(body["autoScaleFormula"])
         self._refuse_id(body["id"])
         pool = allocation.new_pool(self.account, body["id"], body)
+        if pool.spec["enableAutoScale"]:
+            scaling.begin(self.account, pool, made=True)
         self.done()
         return self._pool_doc(pool)
 
@@ -102,12 +111,17 @@ class PoolCommands(Commands):
         """Go for new numbers of nodes; a target that is not given is 0. On return the pool is `resizing`.
 
         Raises:
-            BatchError: PoolNotFound, PoolBeingDeleted, PoolBeingResized, InvalidPropertyValue.
+            BatchError: PoolNotFound, PoolBeingDeleted, PoolBeingResized, InvalidPropertyValue,
+                OperationInvalidForCurrentState (the pool scales by itself).
         """
         pool = self._usable_pool(pool_id)
         rules.check_resize(body)
         if body.get("targetDedicatedNodes") is None and body.get("targetLowPriorityNodes") is None:
             raise BatchError("MissingRequiredProperty", PropertyName="targetDedicatedNodes")
+        if pool.spec["enableAutoScale"]:
+            raise BatchError(
+                "OperationInvalidForCurrentState", Reason="Automatic scaling is enabled on the pool."
+            )
         if pool.allocation != "steady":
             raise BatchError("PoolBeingResized")
         pool.modified = self.account.stamp()
@@ -139,13 +153,69 @@ class PoolCommands(Commands):
         self.done()
         return self._pool_doc(pool)
 
+    def enable_auto_scale(self, pool_id: str, body: Doc) -> Doc:
+        """Give a pool a formula, an interval or both; what is not given stays (SDK enable_pool_auto_scale).
+
+        On return a pool that had no formula has been evaluated, and so has one with a new interval.
+
+        Raises:
+            BatchError: PoolNotFound, PoolBeingDeleted, PoolBeingResized, InvalidPropertyValue,
+                MissingRequiredProperty, AutoScalingFormulaSyntaxError, AutoScaleFormulaTooLong,
+                TooManyEnableAutoScaleRequests (less than 30 seconds after another).
+        """
+        account, pool = self.account, self._usable_pool(pool_id)
+        was = pool.spec["enableAutoScale"]
+        rules.check_interval(body)
+        given = {name: body[name] for name in _SCALING if body.get(name) is not None}
+        if "autoScaleFormula" in given:
+            rules.check_formula(given["autoScaleFormula"])
+        elif not was:
+            raise BatchError("MissingRequiredProperty", PropertyName="autoScaleFormula")
+        now, last = account.now(), pool.auto_scale_enabled
+        if last is not None and 0 <= now - last < _ENABLE_PAUSE:
+            raise BatchError("TooManyEnableAutoScaleRequests")
+        if pool.allocation != "steady":
+            raise BatchError("PoolBeingResized")
+        pool.spec = rules.fill({**pool.spec, **given, "enableAutoScale": True})
+        pool.auto_scale_enabled = now
+        pool.modified = account.stamp()
+        account.touch(pool)
+        if not was:
+            scaling.begin(account, pool)
+        elif "autoScaleEvaluationInterval" in given:
+            scaling.reschedule(account, pool)
+        self.done()
+        return self._pool_doc(pool)
+
     def disable_auto_scale(self, pool_id: str) -> Doc:
-        """Without effect on the pools that there are: none scales by itself.
+        """Take a pool's formula away; it keeps its targets. Without effect on a pool that has none.
 
         Raises:
             BatchError: PoolNotFound, PoolBeingDeleted.
         """
-        return self._pool_doc(self._usable_pool(pool_id))
+        pool = self._usable_pool(pool_id)
+        if pool.spec["enableAutoScale"]:
+            pool.spec = rules.fill({**pool.spec, "enableAutoScale": False})
+            scaling.end(self.account, pool)
+            pool.modified = self.account.stamp()
+            self.account.touch(pool)
+            self.done()
+        return self._pool_doc(pool)
+
+    def evaluate_auto_scale(self, pool_id: str, formula: str) -> Doc:
+        """What a formula would come to now, as an AutoScaleRun; the pool stays as it is.
+
+        Raises:
+            BatchError: PoolNotFound, PoolBeingDeleted, AutoScalingFormulaSyntaxError,
+                AutoScaleFormulaTooLong, OperationInvalidForCurrentState (automatic scaling is not enabled).
+        """
+        pool = self._usable_pool(pool_id)
+        rules.check_formula(formula)
+        if not pool.spec["enableAutoScale"]:
+            raise BatchError(
+                "OperationInvalidForCurrentState", Reason="Automatic scaling is not enabled on the pool."
+            )
+        return rules.auto_scale_run(scaling.try_formula(self.account, pool, formula))
 
     def _usable_pool(self, pool_id: str) -> Pool:
         pool = find_pool(self.account, pool_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from azbatch_core.local.engine import allocation, jobs, nodes, retention
+from azbatch_core.local.engine import allocation, jobs, nodes, retention, scaling
 from azbatch_core.local.store.records import Job, Node, Pool, Preparation
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ def recover(account: Account) -> None:
         account.due_pools[pool.key] = None
         if pool.allocation == "resizing" and not pool.resize_started:
             _resume_resize(account, pool)
+        if pool.spec["enableAutoScale"] and pool.state != "deleting":
+            scaling.resume(account, pool)
     for job in tuple(account.jobs.values()):
         account.due_jobs[job.key] = None
         jobs.arm_wall_clock(account, job)

@@ -56,6 +56,17 @@ def stop_resize(call: Call) -> Response:
     return call.written(call.engine.pools.stop_resize(call.ids["poolId"]))
 
 
+def enable_auto_scale(call: Call) -> Response:
+    """POST /pools/{poolId}/enableautoscale."""
+    return call.written(call.engine.pools.enable_auto_scale(call.ids["poolId"], call.body))
+
+
+def evaluate_auto_scale(call: Call) -> Response:
+    """POST /pools/{poolId}/evaluateautoscale."""
+    run = call.engine.pools.evaluate_auto_scale(call.ids["poolId"], call.body["autoScaleFormula"])
+    return call.element(run, tagged=False)
+
+
 def disable_auto_scale(call: Call) -> Response:
     """POST /pools/{poolId}/disableautoscale."""
     return call.written(call.engine.pools.disable_auto_scale(call.ids["poolId"]))

@@ -77,6 +77,7 @@ _POOLS = (
         "POST",
         _POOL + "/enableautoscale",
         200,
+        pools.enable_auto_scale,
         body="BatchPoolEnableAutoScaleOptions",
     ),
     Operation(
@@ -84,6 +85,7 @@ _POOLS = (
         "POST",
         _POOL + "/evaluateautoscale",
         200,
+        pools.evaluate_auto_scale,
         body="BatchPoolEvaluateAutoScaleOptions",
         fragment="Microsoft.Azure.Batch.Protocol.Entities.AutoScaleRun",
     ),

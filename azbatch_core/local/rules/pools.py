@@ -5,26 +5,31 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from azbatch_core.local.errors import invalid_property
+from azbatch_core.local.autoscale import FormulaError, parse
+from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules.checks import (
     check_at_least,
     check_id,
     check_metadata,
     check_packages,
     check_seconds,
-    not_implemented,
 )
 from azbatch_core.local.rules.documents import default_identity, put_written, without_secrets
-from azbatch_core.local.rules.times import moment
+from azbatch_core.local.rules.times import moment, ticks_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from azbatch_core.local.autoscale import AutoScaleResult
     from azbatch_core.local.store.records import Doc, Pool
 
     Change = Callable[[Doc, Doc], Doc]
 
 __all__ = [
+    "auto_scale_run",
+    "check_fields",
+    "check_formula",
+    "check_interval",
     "check_new",
     "check_resize",
     "fill",
@@ -37,6 +42,7 @@ __all__ = [
 
 _SLOTS_MOST = 256
 _RESIZE_LEAST = 300.0
+_INTERVAL_LEAST, _INTERVAL_MOST = 300.0, 168 * 3600.0
 _VM_SIZE = re.compile(r"(standard|basic)_[a-z0-9_\-]+", re.IGNORECASE)
 _PATCHABLE = (
     "displayName",
@@ -59,14 +65,41 @@ def check_new(body: Doc) -> None:
     """Refuse a pool, or the pool of an auto pool, that the service would refuse."""
     if "id" in body:
         check_id(body["id"])
-    if body.get("enableAutoScale"):
-        not_implemented("automatic scaling")
-    if body.get("autoScaleFormula") or body.get("autoScaleEvaluationInterval"):
-        raise invalid_property(
-            "autoScaleFormula", body.get("autoScaleFormula"), "The pool does not have enableAutoScale set."
-        )
+    _check_scaling(body)
     check_fields(body)
     check_resize(body)
+
+
+def _check_scaling(body: Doc) -> None:
+    """A pool has targets or a formula (SDK BatchPoolCreateOptions.enable_auto_scale)."""
+    if not body.get("enableAutoScale"):
+        if body.get("autoScaleFormula") or body.get("autoScaleEvaluationInterval"):
+            raise invalid_property(
+                "autoScaleFormula",
+                body.get("autoScaleFormula"),
+                "The pool does not have enableAutoScale set.",
+            )
+        return
+    if not body.get("autoScaleFormula"):
+        raise BatchError("InvalidAutoScalingSettings", Reason="enableAutoScale needs an autoScaleFormula.")
+    for name in ("targetDedicatedNodes", "targetLowPriorityNodes"):
+        if body.get(name) is not None:
+            reason = f"{name} cannot be specified together with enableAutoScale."
+            raise BatchError("InvalidAutoScalingSettings", Reason=reason)
+    check_interval(body)
+
+
+def check_interval(body: Doc) -> None:
+    """Refuse an evaluation interval outside 5 minutes to 168 hours."""
+    check_seconds(body, "autoScaleEvaluationInterval", least=_INTERVAL_LEAST, most=_INTERVAL_MOST)
+
+
+def check_formula(formula: str) -> None:
+    """Refuse a formula that does not parse or is too long, with the service's code."""
+    try:
+        parse(formula)
+    except FormulaError as failure:
+        raise BatchError(failure.error.code, **dict(failure.error.values)) from None
 
 
 def check_fields(body: Doc) -> None:
@@ -121,7 +154,12 @@ def fill(body: Doc) -> Doc:
         if value is not None and key not in {"targetDedicatedNodes", "targetLowPriorityNodes"}
     }
     spec["resizeTimeout"] = body.get("resizeTimeout") or "PT15M"
-    spec["enableAutoScale"] = False
+    spec["enableAutoScale"] = bool(body.get("enableAutoScale"))
+    if spec["enableAutoScale"]:
+        spec.setdefault("autoScaleEvaluationInterval", "PT15M")
+    else:
+        spec.pop("autoScaleFormula", None)
+        spec.pop("autoScaleEvaluationInterval", None)
     spec["enableInterNodeCommunication"] = bool(body.get("enableInterNodeCommunication"))
     spec["taskSlotsPerNode"] = body.get("taskSlotsPerNode") or 1
     spec["taskSchedulingPolicy"] = {"nodeFillType": "spread", **(body.get("taskSchedulingPolicy") or {})}
@@ -188,4 +226,14 @@ def pool_document(pool: Pool, base: str, current: tuple[int, int]) -> Doc:
     doc["currentDedicatedNodes"], doc["currentLowPriorityNodes"] = current
     doc["targetDedicatedNodes"] = pool.dedicated
     doc["targetLowPriorityNodes"] = pool.spot
+    if pool.auto_scale_run is not None:
+        doc["autoScaleRun"] = pool.auto_scale_run
+    return doc
+
+
+def auto_scale_run(result: AutoScaleResult) -> Doc:
+    """A run of a formula as on the wire."""
+    doc: Doc = {"timestamp": moment(ticks_of(result.timestamp)), "results": result.results}
+    if result.error is not None:
+        doc["error"] = result.error.to_wire()
     return doc

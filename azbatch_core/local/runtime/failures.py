@@ -18,6 +18,7 @@ _SERVER = "ServerError"
 _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 CODES: dict[str, tuple[str, str]] = {
+    "InvalidAutoScaleFormulaInAutoPool": (_USER, "The auto pool's automatic scaling formula is not valid"),
     "AutoPoolCreationFailedWithQuotaReached": (_USER, "The pool quota of the account has been reached"),
     "BlobAccessDenied": (_USER, "Access for one of the specified Azure Blob(s) is denied"),
     "BlobDownloadMiscError": (

@@ -57,6 +57,9 @@ class Pool:
         resize_timeout: That of the resize under way; the document shows the pool's own when steady.
         deallocation: What happens to tasks of nodes that the resize under way takes away.
         resize_started: Whether the resize under way has chosen its nodes.
+        auto_scale_run: The last run of the pool's formula as on the wire, None without automatic scaling.
+        auto_scale_since: When the schedule of evaluations began.
+        auto_scale_enabled: When a user last enabled automatic scaling.
     """
 
     TABLE: ClassVar[str] = "pools"
@@ -76,6 +79,9 @@ class Pool:
     deallocation: Deallocation = "requeue"
     resize_started: bool = False
     resize_errors: list[Doc] = field(default_factory=list)
+    auto_scale_run: Doc | None = None
+    auto_scale_since: int | None = None
+    auto_scale_enabled: int | None = None
 
 
 @dataclass

@@ -117,7 +117,6 @@ async def test_ids_are_compared_without_case(service: Service) -> None:
         ({"id": "p", "resizeTimeout": "PT4M"}, "InvalidPropertyValue"),
         ({"id": "p", "metadata": [{"name": "", "value": "x"}]}, "EmptyMetadataKey"),
         ({"id": "p", "applicationPackageReferences": [{"applicationId": "a"}]}, "InvalidApplicationPackage"),
-        ({"id": "p", "enableAutoScale": True, "autoScaleFormula": "$x=1"}, "NotImplemented"),
         ({"id": "p", "startTask": {"commandLine": "x", "maxTaskRetryCount": -2}}, "InvalidPropertyValue"),
     ],
 )
