@@ -11,12 +11,14 @@ from azbatch_core.cli.output import jsonable, print_json
 from azbatch_core.cli.paint import is_terminal
 from azbatch_core.cli.progress import Progress, count_line, info, warn
 from azbatch_core.errors import SubmissionError
+from azbatch_core.service.accounts.local import LOCAL
 
 if TYPE_CHECKING:
     from azbatch_core.client import AzureBatch
     from azbatch_core.plan import Plan
     from azbatch_core.service.states import Submission
 
+_NO_RUNTIME = "the local service has no container runtime yet: commands run on this machine itself"
 _MOST_NAMED = 10
 _COUNT_FROM = 200
 """Fewer tasks than this are in before a count could be read."""
@@ -35,8 +37,14 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
         Console().print(rich_plan(plan))
     else:
         click.echo(plan.to_table())
-    for text in plan.warnings:
+    for text in warnings_of(plan):
         warn(text)
+
+
+def warnings_of(plan: Plan) -> list[str]:
+    """The plan's warnings, and what the account that it is for cannot do."""
+    contained = any("containerSettings" in task.body for task in plan.tasks)
+    return [*plan.warnings, *([_NO_RUNTIME] if contained and plan.account == LOCAL else [])]
 
 
 def submit_plan(
@@ -52,7 +60,7 @@ def submit_plan(
     """
     handle = f"{plan.account}:{plan.job_id}"
     if not quiet:
-        for text in plan.warnings:
+        for text in warnings_of(plan):
             warn(text)
     total = len(plan.tasks)
     try:
@@ -99,7 +107,7 @@ def submission_document(plan: Plan, submission: Submission) -> dict[str, Any]:
         "pool_id": plan.pool.id,
         "added": submission.added,
         "failed": [jsonable(result) for result in submission.failed],
-        "warnings": list(plan.warnings),
+        "warnings": warnings_of(plan),
     }
 
 

@@ -37,9 +37,11 @@ def short_node(node_id: str) -> str:
     return node_id if len(node_id) <= _LONGEST_NODE else f"{node_id[:12]}…{node_id[-2:]}"
 
 
-def print_tasks(tasks: Iterable[TaskStatus], *, err: bool = False) -> None:
-    """A line for each task: state, exit code, node, time."""
-    print_table(_TASK_COLUMNS, map(_task_row, tasks), empty="This job has no such tasks.", err=err)
+def print_tasks(tasks: Iterable[TaskStatus], *, notes: bool = True) -> None:
+    """A line for each task: state, exit code, node, time, and what went wrong unless `notes` is off."""
+    columns = _TASK_COLUMNS if notes else _TASK_COLUMNS[:-1]
+    rows = (_task_row(task)[: len(columns)] for task in tasks)
+    print_table(columns, rows, empty="This job has no such tasks.")
 
 
 def _task_row(task: TaskStatus) -> tuple[str, ...]:
@@ -60,8 +62,12 @@ def _task_row(task: TaskStatus) -> tuple[str, ...]:
 
 def print_end(job: JobHandle, status: JobStatus) -> None:
     """How each task went on stdout; for a job that did not succeed also why, on stderr."""
+    from azbatch_core.service.states import JobState  # noqa: PLC0415 - not needed for help
+
     if status.total <= MANY_TASKS:
-        print_tasks(sorted(job.tasks(), key=_as_they_ran))
+        # Of a single task that failed, all that is known is said below it.
+        lone = status.total == 1 and status.state is JobState.FAILED
+        print_tasks(sorted(job.tasks(), key=_as_they_ran), notes=not lone)
     else:
         counts = ", ".join(f"{count} {paint_state(state.value)}" for state, count in status.counts.items())
         click.echo(f"{status.total} tasks: {counts}")
@@ -84,8 +90,11 @@ def print_outcome(job: JobHandle, status: JobStatus) -> None:
     if status.state is JobState.SUCCEEDED:
         click.echo(f"{outcome} in {took}" if took else outcome, err=True)
         return
-    click.echo(f"{outcome}: {status.reason}" if status.reason else outcome, err=True)
-    print_reasons(job.why(), err=True)
+    reasons = job.why()
+    # What one task's own reason says need not be said of the job as well.
+    said = bool(reasons) and status.total == 1 and status.state is JobState.FAILED
+    click.echo(f"{outcome}: {status.reason}" if status.reason and not said else outcome, err=True)
+    print_reasons(reasons, err=True)
     if status.state is JobState.STUCK:
         click.echo(f"  it stays active until `azbatch cancel {status.handle}`", err=True)
 

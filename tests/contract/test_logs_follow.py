@@ -82,6 +82,17 @@ def test_following_a_job_gives_every_task_and_ends(client: AzureBatch, make_job:
     }
 
 
+def test_what_was_waited_for_comes_before_what_waited(client: AzureBatch, make_job: Make) -> None:
+    spec = make_job(
+        a={"command": shell("echo mean"), "depends_on": ["y", "z"]},
+        y={"command": shell("echo y"), "depends_on": ["z"]},
+        z=shell("echo z"),
+    )
+    job = client.submit(spec).job
+    job.wait(WITHIN)
+    assert [chunk.task_id for chunk in job.logs()] == ["z", "y", "a"]
+
+
 def test_following_ends_when_the_rest_is_blocked(client: AzureBatch, make_job: Make) -> None:
     job = client.submit(make_job(a=shell("exit 1"), b={"command": ["true"], "depends_on": ["a"]})).job
     chunks = list(job.logs("b", follow=True))

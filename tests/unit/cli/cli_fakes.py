@@ -143,7 +143,7 @@ class FakePlan:
 
     account: str = "local"
     job_id: str = "job-1"
-    tasks: tuple[Any, ...] = (None,)
+    tasks: tuple[Any, ...] = (SimpleNamespace(body={}),)
     warnings: tuple[str, ...] = ()
     pool: Any = field(default_factory=lambda: SimpleNamespace(id="pool-1"))
 

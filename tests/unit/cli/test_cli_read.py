@@ -529,3 +529,15 @@ def test_a_local_program_that_broke_is_one_line(azbatch: Azbatch, mocker: Mocker
     assert azbatch("local", "status").err == (
         "azbatch: error: `azbatch local status` did not work: OSError: no\n"
     )
+
+
+def test_a_table_has_the_ends_of_a_nodes_id_and_json_all_of_it(
+    batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask
+) -> None:
+    node = f"tvmps_{'0123456789abcdef' * 4}_d"
+    batch.fake_job.listed = [make_task(node_id=node)]
+    batch.found_nodes = [NodeSummary(node, "p1", "idle", 0, is_dedicated=True, ip=None)]
+    assert azbatch("tasks", "j").out.splitlines()[1].split()[3] == "tvmps_012345…_d"
+    assert azbatch("nodes", "p1").out.splitlines()[1].split()[0] == "tvmps_012345…_d"
+    assert node in azbatch("tasks", "j", "--json").out
+    assert node in azbatch("nodes", "p1", "--json").out

@@ -145,7 +145,7 @@ def forty(batch: FakeBatch, make_task: MakeTask) -> list[TaskStatus]:
     """Forty-one tasks of which seed-07 failed, so that the mean never ran."""
     listed = [make_task(f"seed-{n:02d}", 3 if n == 7 else 0) for n in range(1, 41)]
     listed.append(TaskStatus("mean", TaskState.BLOCKED, message="depends on seed-07, which failed"))
-    batch.fake_plan.tasks = tuple(range(41))
+    batch.fake_plan.tasks = (SimpleNamespace(body={}),) * 41
     batch.fake_job.listed = listed
     batch.fake_job.reason = "1 task failed, 1 never ran"
     batch.fake_job.reasons = [Explanation("seed-07", "the command ended with exit code 3")]
@@ -178,7 +178,7 @@ def test_follow_shows_each_line_with_its_task_then_each_task(
 def test_a_large_job_ends_with_a_summary_and_the_failures(
     hello: str, batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask
 ) -> None:
-    batch.fake_plan.tasks = tuple(range(60))
+    batch.fake_plan.tasks = (SimpleNamespace(body={}),) * 60
     batch.fake_job.listed = [make_task(f"t{n}", 9 if n == 30 else 0) for n in range(60)]
     result = azbatch("submit", "--follow", hello)
     lines = result.out.splitlines()
@@ -191,7 +191,7 @@ def test_a_large_job_ends_with_a_summary_and_the_failures(
 def test_output_of_very_many_tasks_is_read_when_asked(
     option: tuple[str, ...], hello: str, batch: FakeBatch, azbatch: Azbatch, chunk: Chunk, *, read: bool
 ) -> None:
-    batch.fake_plan.tasks = tuple(range(201))
+    batch.fake_plan.tasks = (SimpleNamespace(body={}),) * 201
     batch.fake_job.chunks = [chunk("t1", "stdout", "x\n")]
     result = azbatch("submit", "--follow", *option, hello)
     assert ("[t1] x" in result.out) == read
@@ -240,9 +240,42 @@ def test_progress_of_the_job_is_shown_on_a_terminal(
 ) -> None:
     terminal(80)
     mocker.patch("azbatch_core.cli.progress._REDRAW_SECONDS", 0.001)
-    batch.fake_plan.tasks = (1, 2)
+    batch.fake_plan.tasks = (SimpleNamespace(body={}),) * 2
     running = {TaskState.RUNNING: 1, TaskState.SUCCEEDED: 1}
     batch.fake_job.updates = [JobStatus("local:job-1", "job-1", batch.fake_job.status().state, running, 2)]
     drawn = mocker.patch("azbatch_core.cli.progress.Progress.show")
     azbatch("submit", "--follow", hello)
     assert any("1/2 done, 1 running" in call.args[0](10_000) for call in drawn.call_args_list)
+
+
+@pytest.mark.parametrize(("account", "expected"), [("local", 1), ("prod", 0)])
+def test_containers_on_the_local_service_are_warned_of(
+    account: str, expected: int, hello: str, batch: FakeBatch, azbatch: Azbatch
+) -> None:
+    batch.fake_plan.account = account
+    batch.fake_plan.tasks = (SimpleNamespace(body={"containerSettings": {"imageName": "a"}}),)
+    for words in ((hello,), ("--dry-run", hello)):
+        assert (
+            azbatch("submit", *words).err.count("the local service has no container runtime yet") == expected
+        )
+
+
+def test_why_a_single_task_failed_is_said_once(
+    hello: str, batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask
+) -> None:
+    batch.fake_job.listed = [make_task("1", 3, message="exit code 3")]
+    batch.fake_job.reason = "1 task failed: 1 (exit code 3)"
+    batch.fake_job.reasons = [Explanation("task 1", "failed (user): exit code 3")]
+    result = azbatch("submit", "--follow", hello)
+    assert (result.out + result.err).count("exit code 3") == 1
+
+
+def test_a_bar_leaves_no_empty_line(hello: str, batch: FakeBatch, azbatch: Azbatch, chunk: Chunk) -> None:
+    batch.fake_plan.tasks = (SimpleNamespace(body={}),) * 2
+    batch.fake_job.chunks = [
+        chunk("a", "stdout", "\r10%"),
+        chunk("a", "stdout", "\r20%\r"),
+        chunk("a", "stdout", "\nx\u2028y\n\r"),
+    ]
+    out = azbatch("submit", "--follow", hello).out
+    assert out.startswith("[a] 10%\r[a] 20%\r\n[a] x\u2028y\nTASK")
