@@ -9,6 +9,7 @@
     ├── QuotaExceeded            a limit of the account
     ├── Throttled                too many requests, after all retries
     ├── ServiceUnavailable       no answer, or 5xx, after all retries (also a ConnectionError)
+    │   └── LocalServiceStopped  the local service was stopped and did not come back
     ├── InvalidRequest           the service refused the request as wrong
     ├── SubmissionError          some tasks were not added; carries the result of each task
     ├── JobFailed                a waited-for job ended without success
@@ -117,6 +118,10 @@ class Throttled(AzBatchError):
 
 class ServiceUnavailable(AzBatchError, ConnectionError):
     """No answer, or a 5xx answer, after all retries."""
+
+
+class LocalServiceStopped(ServiceUnavailable):
+    """The local service went away while it was needed, and nobody started it again within a few seconds."""
 
 
 class InvalidRequest(AzBatchError):

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from azbatch_core.cli import exits
 from azbatch_core.cli.lazy import settings
 from azbatch_core.cli.progress import warn
-from azbatch_core.errors import NotFound, ServiceUnavailable
-from azbatch_core.service.accounts.local import was_stopped
+from azbatch_core.errors import LocalServiceStopped, NotFound
 from azbatch_core.service.states import split_handle
 
 if TYPE_CHECKING:
@@ -68,10 +67,8 @@ def open_job(reference: str, task: str | None = None) -> Iterator[JobHandle]:
             yield job
         except NotFound as error:
             raise _named(error, job.handle, task) from error
-        except ServiceUnavailable as error:
-            if was_stopped(error):
-                raise gone(job.handle) from error
-            raise
+        except LocalServiceStopped as error:
+            raise gone(job.handle) from error
 
 
 def _named(error: NotFound, handle: str, task: str | None) -> NotFound:
@@ -105,9 +102,9 @@ def check_id(kind: str, text: str, *, also: str = "") -> None:
         exits.usage(f"{text!r} is not the id of {kind}: ids are of letters, digits, - and _")
 
 
-def gone(handle: str) -> ServiceUnavailable:
+def gone(handle: str) -> LocalServiceStopped:
     """The local service was stopped while a job was followed: the job is still there."""
-    return ServiceUnavailable(
+    return LocalServiceStopped(
         "the local service was stopped", hint=f"`azbatch wait {handle}` starts it again and goes on"
     )
 

@@ -14,8 +14,7 @@ from azbatch_core.cli import exits
 from azbatch_core.cli.client import gone
 from azbatch_core.cli.paint import is_terminal, paint, wants_colour
 from azbatch_core.cli.progress import Progress, info, job_line
-from azbatch_core.errors import AzBatchError
-from azbatch_core.service.accounts.local import was_stopped
+from azbatch_core.errors import AzBatchError, LocalServiceStopped
 
 if TYPE_CHECKING:
     from azbatch_core.client import JobHandle
@@ -191,7 +190,7 @@ def follow(
                 with progress.aside():
                     say_way_back(job.handle)
                 raise click.exceptions.Exit(exits.INTERRUPTED) from None
-            if was_stopped(error):
+            if isinstance(error, LocalServiceStopped):
                 raise gone(job.handle) from error
             raise
     return status

@@ -11,14 +11,12 @@ from azbatch_core.cli.output import jsonable, print_json
 from azbatch_core.cli.paint import is_terminal
 from azbatch_core.cli.progress import Progress, count_line, info, warn
 from azbatch_core.errors import SubmissionError
-from azbatch_core.service.accounts.local import LOCAL
 
 if TYPE_CHECKING:
     from azbatch_core.client import AzureBatch
     from azbatch_core.plan import Plan
     from azbatch_core.service.states import Submission
 
-_NO_RUNTIME = "the local service has no container runtime yet: commands run on this machine itself"
 _MOST_NAMED = 10
 _COUNT_FROM = 200
 """Fewer tasks than this are in before a count could be read."""
@@ -37,14 +35,8 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
         Console().print(rich_plan(plan))
     else:
         click.echo(plan.to_table())
-    for text in warnings_of(plan):
+    for text in plan.warnings:
         warn(text)
-
-
-def warnings_of(plan: Plan) -> list[str]:
-    """The plan's warnings, and what the account that it is for cannot do."""
-    contained = any("containerSettings" in task.body for task in plan.tasks)
-    return [*plan.warnings, *([_NO_RUNTIME] if contained and plan.account == LOCAL else [])]
 
 
 def submit_plan(
@@ -60,7 +52,7 @@ def submit_plan(
     """
     handle = f"{plan.account}:{plan.job_id}"
     if not quiet:
-        for text in warnings_of(plan):
+        for text in plan.warnings:
             warn(text)
     total = len(plan.tasks)
     try:
@@ -107,7 +99,7 @@ def submission_document(plan: Plan, submission: Submission) -> dict[str, Any]:
         "pool_id": plan.pool.id,
         "added": submission.added,
         "failed": [jsonable(result) for result in submission.failed],
-        "warnings": warnings_of(plan),
+        "warnings": list(plan.warnings),
     }
 
 

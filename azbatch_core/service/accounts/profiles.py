@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Any
 
 from azbatch_core.catalog.clouds import CLOUDS, cloud_of_account, cloud_of_authority
 from azbatch_core.errors import ConfigurationError, ServiceUnavailable, SpecError
-from azbatch_core.service.accounts.local import LOCAL, local_account
 from azbatch_core.service.accounts.toml_lines import line_of, parts_of
+from azbatch_core.service.connect.local import LOCAL, local_account
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from azbatch_core.errors import ConfigurationError
-from azbatch_core.service.accounts import local
-from azbatch_core.service.connect import credentials, sending
+from azbatch_core.service.connect import credentials, local, sending
 from azbatch_core.service.connect.clock import Clock
 from azbatch_core.service.connect.retry import RetrySettings
 

@@ -248,18 +248,6 @@ def test_progress_of_the_job_is_shown_on_a_terminal(
     assert any("1/2 done, 1 running" in call.args[0](10_000) for call in drawn.call_args_list)
 
 
-@pytest.mark.parametrize(("account", "expected"), [("local", 1), ("prod", 0)])
-def test_containers_on_the_local_service_are_warned_of(
-    account: str, expected: int, hello: str, batch: FakeBatch, azbatch: Azbatch
-) -> None:
-    batch.fake_plan.account = account
-    batch.fake_plan.tasks = (SimpleNamespace(body={"containerSettings": {"imageName": "a"}}),)
-    for words in ((hello,), ("--dry-run", hello)):
-        assert (
-            azbatch("submit", *words).err.count("the local service has no container runtime yet") == expected
-        )
-
-
 def test_why_a_single_task_failed_is_said_once(
     hello: str, batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask
 ) -> None:

@@ -405,8 +405,8 @@ def test_a_size_that_was_never_seen_on_batch_is_a_warning(local: AccountFacts):
     )
 
 
-def test_an_unknown_image_may_or_may_not_host_containers(local: AccountFacts):
+def test_an_unknown_image_may_or_may_not_host_containers(cloud: AccountFacts):
     image = {"publisher": "debian", "offer": "debian-13", "sku": "13", "node_agent": "batch.node.debian 13"}
-    whole = planned(local, {"image": image}, container="a:1")
-    (text,) = whole.warnings
+    whole = planned(cloud, {"image": image}, container="a:1")
+    (text,) = [text for text in whole.warnings if "debian" in text]
     assert "'debian debian-13 13' is not in the catalog: whether it can host containers" in text

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from azbatch_core.errors import ConfigurationError, ServiceUnavailable
-from azbatch_core.service.accounts import local as module
-from azbatch_core.service.accounts.local import local_account, state_dir
+from azbatch_core.errors import ConfigurationError, LocalServiceStopped, ServiceUnavailable
+from azbatch_core.service.connect import local as module
 from azbatch_core.service.connect.clock import Clock
+from azbatch_core.service.connect.local import local_account, state_dir
 from azbatch_core.specs import AccountSpec, Secret
 
 if TYPE_CHECKING:
@@ -163,10 +163,10 @@ class _Steps(Clock):
 
 def test_a_service_that_was_stopped_is_missed_at_once(state: Path) -> None:
     clock, remarks = _Steps(), []
-    with pytest.raises(ServiceUnavailable, match="the local service was stopped") as caught:
+    with pytest.raises(LocalServiceStopped, match="the local service was stopped") as caught:
         module.wait_for_return(clock, lambda: remarks.append(state))
     assert clock.now < 2
-    assert (len(remarks), caught.value.retryable, module.was_stopped(caught.value)) == (1, False, True)
+    assert (len(remarks), caught.value.retryable) == (1, False)
 
 
 def test_one_that_was_killed_gets_some_seconds_to_come_back(state: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from azbatch_core.errors import ConfigurationError, ServiceUnavailable
+from azbatch_core.errors import ConfigurationError, LocalServiceStopped, ServiceUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from azbatch_core.service.connect.clock import Clock
     from azbatch_core.specs import AccountSpec
 
-__all__ = ["LOCAL", "is_local_service", "local_account", "state_dir", "wait_for_return", "was_stopped"]
+__all__ = ["LOCAL", "is_local_service", "local_account", "state_dir", "wait_for_return"]
 
 LOCAL = "local"
 _MISSING_EXTRA = 3
@@ -34,7 +34,6 @@ _STOPPED_GRACE = 1.5
 _KILLED_GRACE = 8.0
 _LOOK_AGAIN = 0.1
 _ITS_MARK = "azbatch local: "
-_STOPPED = "the local service was stopped"
 _GIVEN: set[str] = set()
 
 
@@ -76,7 +75,7 @@ def wait_for_return(clock: Clock, remark: Callable[[], object]) -> AccountSpec:
         remark: Called before the first wait.
 
     Raises:
-        ServiceUnavailable: Nobody listens, and nobody started it again within a few seconds.
+        LocalServiceStopped: Nobody listens, and nobody started it again within a few seconds.
     """
     path = state_dir() / "endpoint.json"
     found = _read(path)
@@ -84,7 +83,9 @@ def wait_for_return(clock: Clock, remark: Callable[[], object]) -> AccountSpec:
     waited = False
     while found is None or not _answers(found):
         if clock.monotonic() - began >= (_STOPPED_GRACE if found is None else _KILLED_GRACE):
-            raise ServiceUnavailable(_STOPPED, hint="the next command starts it again, and its jobs go on")
+            raise LocalServiceStopped(
+                "the local service was stopped", hint="the next command starts it again, and its jobs go on"
+            )
         if not waited:
             remark()
         waited = True
@@ -94,11 +95,6 @@ def wait_for_return(clock: Clock, remark: Callable[[], object]) -> AccountSpec:
         if before is not None and found is None:
             began = clock.monotonic()
     return _account(found)
-
-
-def was_stopped(error: BaseException) -> bool:
-    """Whether an error says that the local service went away and did not come back."""
-    return isinstance(error, ServiceUnavailable) and error.message == _STOPPED
 
 
 def _read(path: Path) -> dict[str, Any] | None:
