@@ -62,7 +62,10 @@ def jobs(*, everyone: bool, states: tuple[str, ...], limit: int | None, as_json:
     if as_json:
         print_json([{**jsonable(job), "total": job.total} for job in listed])
         return
-    print_table(_COLUMNS, map(_row, listed), empty="No jobs. `azbatch run -- echo hello` makes one.")
+    none = (
+        f"No job is {' or '.join(states)}." if states else "No jobs. `azbatch run -- echo hello` makes one."
+    )
+    print_table(_COLUMNS, map(_row, listed), empty=none)
 
 
 def _row(job: JobSummary) -> tuple[str, ...]:

@@ -129,7 +129,7 @@ def _of_dependencies(tasks: Sequence[TaskStatus]) -> Iterator[Explanation]:
         yield Explanation(
             f"task {task.id}",
             str(task.message),
-            "submit it again, or set on_failure: satisfy on what it needs",
+            "mend what failed and submit the job again; on_failure: satisfy there lets this run all the same",
         )
     if len(blocked) > _LISTED:
         never = (
@@ -171,14 +171,23 @@ def _of_ground(
 
 def _verdict_hint(found: Ground) -> str | None:
     if found.gone:
-        if found.own_pool:
-            return f"{_SUBMIT_AGAIN}: a new job gets a pool of its own"
-        if _OF_OURS.fullmatch(str(found.pool_id)):
-            return f"{_SUBMIT_AGAIN}: the pool is made anew, and the job goes on"
-        return "make the pool again with this id, and the job goes on"
-    if not found.nodes:
-        return None if found.own_pool else f"azbatch pools resize {found.pool_id} --nodes N, or submit again"
-    return "fix the cause, then reboot or replace the nodes"
+        return _gone_hint(found)
+    if found.nodes:
+        return f"fix the cause, then azbatch pools delete {found.pool_id}: the next job gets new nodes"
+    if found.own_pool:
+        return None
+    errors = (found.pool or {}).get("resizeErrors") or ()
+    if any("Quota" in str(error.get("code")) for error in errors):
+        return "delete or shrink another pool (azbatch pools), or ask for a higher quota"
+    return f"azbatch pools resize {found.pool_id} --nodes N, or submit again"
+
+
+def _gone_hint(found: Ground) -> str:
+    if found.own_pool:
+        return f"{_SUBMIT_AGAIN}: a new job gets a pool of its own"
+    if _OF_OURS.fullmatch(str(found.pool_id)):
+        return f"{_SUBMIT_AGAIN}: the pool is made anew, and the job goes on"
+    return "make the pool again with this id, and the job goes on"
 
 
 def _of_pool(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from azbatch_core.service.manage.jobs import summary
 from azbatch_core.service.states import FailureCategory, JobState, TaskState, TaskStatus
 from azbatch_core.service.watch.pool_health import Ground
@@ -105,6 +107,24 @@ def test_one_task_too_large_for_the_nodes_is_named() -> None:
 
 def test_a_pool_that_the_service_is_making() -> None:
     assert "is making the job's own pool" in told(QUEUED, found=Ground(None, None, own_pool=True))
+
+
+@pytest.mark.parametrize(
+    ("code", "step"),
+    [
+        ("AccountCoreQuotaReached", "delete or shrink another pool"),
+        ("AllocationFailed", "azbatch pools resize p"),
+    ],
+)
+def test_the_next_step_for_a_pool_that_got_no_nodes_depends_on_why(code: str, step: str) -> None:
+    error = {"code": code, "message": "no luck"}
+    (said, *_) = explain(JOB, [QUEUED], Ground("p", pool(resizeErrors=[error]), []))
+    assert step in str(said.hint)
+
+
+def test_the_next_step_for_broken_nodes_is_a_command_that_exists() -> None:
+    (said, *_) = explain(JOB, [QUEUED], Ground("p", pool(), [node("starttaskfailed")]))
+    assert "azbatch pools delete p" in str(said.hint)
 
 
 def gone(pool_id: str, *, own_pool: bool = False) -> tuple[str, str, str | None]:
