@@ -67,8 +67,8 @@ class AzureBatch:
         Raises:
             SpecError: The job cannot run as asked.
         """
-        from azbatch_core.plan import plan  # noqa: PLC0415 - the catalog and pydantic are for who plans
-        from azbatch_core.service.accounts import facts  # noqa: PLC0415 - same
+        from azbatch_core.plan import plan
+        from azbatch_core.service.accounts import facts
 
         return plan(job, facts.gather(self._connection, job), streaming=streaming)
 
@@ -96,8 +96,8 @@ class AzureBatch:
             Conflict: A job of that id exists.
             QuotaExceeded: A limit of the account.
         """
-        from azbatch_core.plan import Plan  # noqa: PLC0415 - the catalog and pydantic are for who plans
-        from azbatch_core.service.submit.submitter import Submitter  # noqa: PLC0415 - same
+        from azbatch_core.plan import Plan
+        from azbatch_core.service.submit.submitter import Submitter
 
         plan = job if isinstance(job, Plan) else self.plan(job, streaming=tasks is not None)
         return Submitter(self._connection, plan).run(tasks, recreate=recreate, on_progress=on_progress)
@@ -126,13 +126,13 @@ class AzureBatch:
             mine: Only jobs that azbatch submitted for this user; False gives every job of the account.
             limit: At most so many; None gives all.
         """
-        from azbatch_core.service.manage import jobs  # noqa: PLC0415 - only for who lists
+        from azbatch_core.service.manage import jobs
 
         return jobs.summaries(self._connection, mine=mine, limit=limit)
 
     def pools(self) -> Iterator[PoolSummary]:
         """Every pool of the account, in the service's order."""
-        from azbatch_core.service.manage import pools  # noqa: PLC0415 - only for who lists
+        from azbatch_core.service.manage import pools
 
         return pools.summaries(self._connection)
 
@@ -142,7 +142,7 @@ class AzureBatch:
         Raises:
             NotFound: There is no such pool.
         """
-        from azbatch_core.service.manage import pools  # noqa: PLC0415 - only for who lists
+        from azbatch_core.service.manage import pools
 
         return pools.find(self._connection, pool_id)
 
@@ -167,7 +167,7 @@ class AzureBatch:
             WaitTimeout: Another change was still under way at the bound.
             QuotaExceeded: A limit of the account.
         """
-        from azbatch_core.service.manage import pools  # noqa: PLC0415 - only for who resizes
+        from azbatch_core.service.manage import pools
 
         pools.resize(self._connection, pool_id, nodes=nodes, spot_nodes=spot_nodes, timeout=timeout)
 
@@ -181,13 +181,13 @@ class AzureBatch:
         Raises:
             NotFound: There is no such pool.
         """
-        from azbatch_core.service.manage import pools  # noqa: PLC0415 - only for who lists
+        from azbatch_core.service.manage import pools
 
         return pools.nodes(self._connection, pool_id)
 
     def check(self) -> AccountCheck:
         """Try the account: reach it, authenticate, list. Problems are items of the answer, not exceptions."""
-        from azbatch_core.service.accounts.check import check  # noqa: PLC0415 - only for who checks
+        from azbatch_core.service.accounts.check import check
 
         return check(self._connection)
 

@@ -76,7 +76,7 @@ def one_task(runs: int) -> None:
 
 def throughput(runs: int) -> None:
     """A thousand `true` tasks on 4 nodes of 4 slots, beside bare subprocesses, sixteen at a time."""
-    from azbatch_core import AzureBatch, JobSpec, ManagedPool, TaskSpec  # noqa: PLC0415 - measured elsewhere
+    from azbatch_core import AzureBatch, JobSpec, ManagedPool, TaskSpec
 
     _local("start")
     pool = ManagedPool(nodes=4, task_slots_per_node=4, vm_size="Standard_D4s_v5")

@@ -55,9 +55,9 @@ def is_optional(annotation: Any) -> bool:
 
 def build() -> dict[str, Any]:
     """The whole schema: every model and enumeration of the SDK, sorted by name."""
-    from azure.batch import _version  # noqa: PLC0415 - only the generator needs the SDK
-    from azure.batch import models as public  # noqa: PLC0415 - same
-    from azure.batch.models import _enums, _models  # noqa: PLC0415 - same
+    from azure.batch import _version
+    from azure.batch import models as public
+    from azure.batch.models import _enums, _models
 
     base: type = _models._Model  # noqa: SLF001 - the SDK's models have no public base
     names = {**vars(_models), "_models": public, "datetime": dt}

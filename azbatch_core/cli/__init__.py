@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Imports take most of a short command's time, so Ctrl-C is as likely to come in the middle of one.
     """
     try:
-        from azbatch_core.cli import app  # noqa: PLC0415 - within reach of the guard
+        from azbatch_core.cli import app
 
         return app.main(arguments)
     except KeyboardInterrupt:

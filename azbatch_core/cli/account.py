@@ -36,7 +36,7 @@ def account() -> None:
 @click.argument("name", metavar="[NAME]", required=False)
 def show(*, name: str | None, as_json: bool) -> None:
     """Show an account, secrets masked. Without NAME: the one that commands use now."""
-    from azbatch_core.client import load_account  # noqa: PLC0415 - not needed for help
+    from azbatch_core.client import load_account
 
     show_warnings()
     document = _document(load_account(name or settings().chosen_account()))
@@ -96,7 +96,7 @@ _COLUMNS = (
 @json_option
 def list_accounts(*, as_json: bool) -> None:
     """List the accounts that can be named, and mark the one that commands use now. Asks no service."""
-    from azbatch_core import client  # noqa: PLC0415 - not needed for help
+    from azbatch_core import client
 
     show_warnings()
     chosen = settings().chosen_account()

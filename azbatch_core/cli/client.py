@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @contextmanager
 def open_batch(account: str | None = None) -> Iterator[AzureBatch]:
     """A client on the named account, else on the one that `--account` or AZBATCH_ACCOUNT chose."""
-    from azbatch_core.client import AzureBatch  # noqa: PLC0415 - not needed for help
+    from azbatch_core.client import AzureBatch
 
     show_warnings()
     with AzureBatch(account or settings().chosen_account()) as batch:
@@ -33,7 +33,7 @@ def show_warnings() -> None:
 
     What the Azure libraries log is theirs: they raise what matters, and azbatch says it in one line.
     """
-    import logging  # noqa: PLC0415 - not needed for help
+    import logging
 
     class Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:

@@ -25,7 +25,7 @@ def completion(*, shell: str) -> None:
       zsh    eval "$(azbatch completion zsh)"    in ~/.zshrc, after compinit
       fish   azbatch completion fish > ~/.config/fish/completions/azbatch.fish
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-    from click.shell_completion import get_completion_class  # noqa: PLC0415 - not needed for help
+    from click.shell_completion import get_completion_class
 
     root = click.get_current_context().find_root().command
     maker = get_completion_class(shell)

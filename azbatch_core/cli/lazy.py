@@ -66,7 +66,7 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete a command's name from the table."""
-        from click.shell_completion import CompletionItem  # noqa: PLC0415 - completion only
+        from click.shell_completion import CompletionItem
 
         items = [
             CompletionItem(name, help=entry.summary)

@@ -56,7 +56,7 @@ def task_document(task: TaskStatus) -> dict[str, Any]:
 
 def job_document(status: JobStatus) -> dict[str, Any]:
     """A job for `--json`. `counts` has every state, those without tasks as 0, for scripts to rely on."""
-    from azbatch_core.service.states import TaskState  # noqa: PLC0415 - not needed for help
+    from azbatch_core.service.states import TaskState
 
     return {
         **jsonable(status),
@@ -89,7 +89,7 @@ def span(duration: timedelta | None) -> str:
     """A measured length of time, rounded for reading: `0.4s`, `12s`, `3m5s`, `2h10m`; `-` for none."""
     if duration is None:
         return "-"
-    from azbatch_core.specs import format_duration  # noqa: PLC0415 - not needed for help
+    from azbatch_core.specs import format_duration
 
     seconds = max(0.0, duration.total_seconds())
     step = 1 if seconds < _HOUR else _MINUTE
@@ -166,7 +166,7 @@ def _one_line(cell: str) -> str:
 
 
 def _render(columns: Sequence[Column], rows: list[list[str]], *, err: bool) -> str:
-    from rich.cells import cell_len  # noqa: PLC0415 - not needed for help
+    from rich.cells import cell_len
 
     terminal = shutil.get_terminal_size().columns if is_terminal(err=err) else None
     table = [[column.title for column in columns], *rows]
@@ -189,7 +189,7 @@ def _render(columns: Sequence[Column], rows: list[list[str]], *, err: bool) -> s
 
 def _cell(text: str, width: int, column: Column, *, heading: bool, err: bool) -> str:
     """The text, cut or padded to exactly that width as a terminal counts it."""
-    from rich.cells import cell_len, set_cell_size  # noqa: PLC0415 - not needed for help
+    from rich.cells import cell_len, set_cell_size
 
     if cell_len(text) > width:
         return set_cell_size(text, max(0, width - 1)) + "…"

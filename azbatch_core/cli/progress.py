@@ -189,7 +189,7 @@ _PLAIN = 1000
 
 
 def _single(status: JobStatus) -> str:
-    from azbatch_core.service.states import TaskState  # noqa: PLC0415 - not needed for help
+    from azbatch_core.service.states import TaskState
 
     state = next(iter(status.counts), None)
     if state in {TaskState.QUEUED, None}:
@@ -202,7 +202,7 @@ def _ended(status: JobStatus) -> int:
 
 
 def _figures(status: JobStatus, *, colour: bool) -> str:
-    from azbatch_core.service.states import TaskState  # noqa: PLC0415 - not needed for help
+    from azbatch_core.service.states import TaskState
 
     parts = [f"{_ended(status)}/{status.total} done"]
     for state in (

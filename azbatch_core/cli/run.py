@@ -93,7 +93,7 @@ def run(
 
 def _say_failure(job: JobHandle, status: JobStatus, *, quiet: bool) -> None:
     """Why it failed: a line where the command itself says more in its output, else all that is known."""
-    from azbatch_core.service.states import FailureCategory  # noqa: PLC0415 - not needed for help
+    from azbatch_core.service.states import FailureCategory
 
     task = status.failures[0] if status.failures else None
     if task is not None and task.category is FailureCategory.USER and task.exit_code is not None:
@@ -118,7 +118,7 @@ def _job(
     retries: int | None,
 ) -> JobSpec:
     """The options as a job of one task. Options not given are left out, so that the specs' defaults hold."""
-    from azbatch_core.specs import JobSpec  # noqa: PLC0415 - not needed for help
+    from azbatch_core.specs import JobSpec
 
     resources = _given(cpus=cpus, memory=memory, gpus=gpus)
     task = _given(

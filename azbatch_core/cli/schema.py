@@ -18,6 +18,6 @@ def schema() -> None:
     \b
       # yaml-language-server: $schema=job.schema.json
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
-    from azbatch_core.specs import json_schema  # noqa: PLC0415 - not needed for help
+    from azbatch_core.specs import json_schema
 
     print_json(json_schema())

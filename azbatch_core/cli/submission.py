@@ -28,9 +28,9 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
         print_json(plan.to_json())
         return
     if is_terminal():
-        from rich.console import Console  # noqa: PLC0415 - slow to import, and only a terminal needs it
+        from rich.console import Console
 
-        from azbatch_core.plan.render import rich_plan  # noqa: PLC0415 - same
+        from azbatch_core.plan.render import rich_plan
 
         Console().print(rich_plan(plan))
     else:

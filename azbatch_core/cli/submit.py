@@ -80,7 +80,7 @@ def read_job(file: str) -> JobSpec:
     Raises:
         SpecError: It cannot be read, or describes no valid job; names the file and the line.
     """
-    from azbatch_core.specs import load_job, parse_job  # noqa: PLC0415 - not needed for help
+    from azbatch_core.specs import load_job, parse_job
 
     if file != "-":
         return load_job(file)

@@ -62,7 +62,7 @@ def _task_row(task: TaskStatus) -> tuple[str, ...]:
 
 def print_end(job: JobHandle, status: JobStatus) -> None:
     """How each task went on stdout; for a job that did not succeed also why, on stderr."""
-    from azbatch_core.service.states import JobState  # noqa: PLC0415 - not needed for help
+    from azbatch_core.service.states import JobState
 
     if status.total <= MANY_TASKS:
         # Of a single task that failed, all that is known is said below it.
@@ -83,7 +83,7 @@ def _as_they_ran(task: TaskStatus) -> tuple[bool, float, int, str]:
 
 def print_outcome(job: JobHandle, status: JobStatus) -> None:
     """One line on stderr that says how the job ended, and for a bad end the reasons."""
-    from azbatch_core.service.states import JobState  # noqa: PLC0415 - not needed for help
+    from azbatch_core.service.states import JobState
 
     took = span(status.ended - status.created) if status.ended and status.created else None
     outcome = f"azbatch: {status.handle} {paint_state(status.state.value, err=True)}"

@@ -26,7 +26,7 @@ _STATES = ["waiting", "blocked", "queued", "preparing", "running", "succeeded", 
 @click.argument("job", metavar="JOB", shell_complete=complete_job)
 def tasks(*, job: str, states: tuple[str, ...], as_json: bool) -> None:
     """List the tasks of a job: state, exit code, node, time, and what went wrong."""
-    from azbatch_core.service.states import TaskState  # noqa: PLC0415 - not needed for help
+    from azbatch_core.service.states import TaskState
 
     with open_job(job) as handle:
         found = list(handle.tasks({TaskState(state) for state in states} if states else None))

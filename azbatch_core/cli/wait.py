@@ -40,7 +40,7 @@ def wait(*, job: str, timeout: str | None, quiet: bool, as_json: bool) -> None:
 
 def _seconds(text: str) -> float:
     """A time in seconds, in the forms of every other duration; a bare figure is seconds."""
-    from azbatch_core.specs import parse_duration  # noqa: PLC0415 - not needed for help
+    from azbatch_core.specs import parse_duration
 
     figure = re.fullmatch(r"\d+(?:\.\d+)?", text)
     try:

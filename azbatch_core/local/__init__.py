@@ -17,7 +17,7 @@ __all__ = ["LocalBatch"]
 def __getattr__(name: str) -> Any:
     """Load `LocalBatch` on first use: it needs the extra `local`, the rest of the package may not."""
     if name == "LocalBatch":
-        from azbatch_core.local.embedded import LocalBatch  # noqa: PLC0415 - lazy on purpose
+        from azbatch_core.local.embedded import LocalBatch
 
         return LocalBatch
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -118,12 +118,12 @@ def serve(
     Raises:
         DaemonError: another service holds the directory, the port is taken, or its files cannot be used.
     """
-    import asyncio  # noqa: PLC0415 - slow, and only this process needs it
-    import logging  # noqa: PLC0415 - same
-    import sqlite3  # noqa: PLC0415 - same
+    import asyncio
+    import logging
+    import sqlite3
 
-    from azbatch_core.local.service import LocalService  # noqa: PLC0415 - needs the extra
-    from azbatch_core.local.store.database import VersionError  # noqa: PLC0415 - same
+    from azbatch_core.local.service import LocalService
+    from azbatch_core.local.store.database import VersionError
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("azure").setLevel(logging.WARNING)  # it tells every header of every transfer

@@ -169,8 +169,8 @@ class LocalBatch:
             ready.set_exception(error)
 
     async def _serve(self, ready: Future[Endpoint]) -> None:
-        from azbatch_core.local.clock import VirtualClock  # noqa: PLC0415 - needs the extra
-        from azbatch_core.local.service import LocalService  # noqa: PLC0415 - same
+        from azbatch_core.local.clock import VirtualClock
+        from azbatch_core.local.service import LocalService
 
         if self._virtual and self._clock is None:
             self._clock = VirtualClock()

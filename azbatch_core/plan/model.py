@@ -153,6 +153,6 @@ class Plan:
         Args:
             warnings: Whether the warnings are part of it.
         """
-        from azbatch_core.plan.render import plain  # noqa: PLC0415 - only a dry run pays for it
+        from azbatch_core.plan.render import plain
 
         return plain(self, warnings=warnings)

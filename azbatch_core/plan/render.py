@@ -56,9 +56,9 @@ def plain(plan: Plan, *, warnings: bool = False, max_rows: int = MAX_ROWS) -> st
 
 def rich_plan(plan: Plan, *, warnings: bool = False, max_rows: int = MAX_ROWS) -> RenderableType:
     """The same for a terminal."""
-    from rich.console import Group  # noqa: PLC0415 - only a terminal pays for it
-    from rich.table import Table  # noqa: PLC0415 - same
-    from rich.text import Text  # noqa: PLC0415 - same
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
 
     sheet = _sheet(plan, max_rows)
     facts = Table.grid(padding=(0, 2))

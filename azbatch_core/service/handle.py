@@ -46,8 +46,8 @@ class JobHandle:
     @property
     def _connection(self) -> Connection:
         if self._opened is None:
-            from azbatch_core.service.accounts.profiles import load_account  # noqa: PLC0415 - after a pickle only
-            from azbatch_core.service.connect.connection import Connection  # noqa: PLC0415 - same
+            from azbatch_core.service.accounts.profiles import load_account
+            from azbatch_core.service.connect.connection import Connection
 
             self._opened = Connection(load_account(self._account))
         return self._opened
@@ -162,7 +162,7 @@ class JobHandle:
         Raises:
             NotFound: There is no such job or task.
         """
-        from azbatch_core.service.output import logs  # noqa: PLC0415 - waiting and ending need no logs
+        from azbatch_core.service.output import logs
 
         return logs.read(self._connection, self.id, task_id, stream, follow=follow)
 
@@ -187,7 +187,7 @@ class JobHandle:
 
     def why(self) -> list[Explanation]:
         """Why tasks wait, cannot run, or failed; an empty list when there is nothing to explain."""
-        from azbatch_core.service.watch.why import why  # noqa: PLC0415 - only for who asks
+        from azbatch_core.service.watch.why import why
 
         return why(self._connection, self.id)
 

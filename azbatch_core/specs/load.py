@@ -65,7 +65,7 @@ def parse_job(text: str, *, name: str = "<text>") -> JobSpec:
     Raises:
         SpecError: As for `load_job`.
     """
-    from azbatch_core.specs.lines import Document  # noqa: PLC0415  # it imports yaml, which only files need
+    from azbatch_core.specs.lines import Document
 
     document = Document(text.removeprefix("\ufeff"), name, WrittenFloat)
     data = _data(document)

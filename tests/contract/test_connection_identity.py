@@ -152,7 +152,7 @@ def test_a_refusal_by_entra_is_an_authentication_error() -> None:
     ],
 )
 def test_a_connection_that_fails_is_told_in_words(cause: OSError, words: str, *, retryable: bool) -> None:
-    from azure.core.exceptions import ServiceRequestError  # noqa: PLC0415 - with its use
+    from azure.core.exceptions import ServiceRequestError
 
     error = error_mapping.from_sdk(ServiceRequestError(cause, error=cause), "https://batch.example")
     assert isinstance(error, ServiceUnavailable)
@@ -161,10 +161,10 @@ def test_a_connection_that_fails_is_told_in_words(cause: OSError, words: str, *,
 
 
 def test_a_name_that_does_not_resolve_and_a_bad_certificate_have_their_own_words() -> None:
-    import socket  # noqa: PLC0415 - with its use
-    import ssl  # noqa: PLC0415 - same
+    import socket
+    import ssl
 
-    from azure.core.exceptions import ServiceRequestError  # noqa: PLC0415 - same
+    from azure.core.exceptions import ServiceRequestError
 
     unknown = socket.gaierror(-2, "Name or service not known")
     error = error_mapping.from_sdk(ServiceRequestError(unknown, error=unknown), "https://batch.example")

@@ -127,7 +127,7 @@ def test_the_client_neither_retries_nor_throws_kept_connections_away() -> None:
 
 
 def test_a_credential_that_finds_nothing_is_one_line_and_says_what_to_do() -> None:
-    from azure.core.exceptions import ClientAuthenticationError  # noqa: PLC0415 - with its use
+    from azure.core.exceptions import ClientAuthenticationError
 
     text = "DefaultAzureCredential failed to retrieve a token.\nAttempted credentials:\n\tCli: not logged in"
     error = error_mapping.from_sdk(ClientAuthenticationError(text))

@@ -346,7 +346,7 @@ async def test_a_container_that_fails_says_how(tmp_path: Path, blobs: BlobPlace)
 
 @pytest.mark.usefixtures("box")
 async def test_a_blob_name_leads_nowhere_else(tmp_path: Path, blobs: BlobPlace) -> None:
-    from azbatch_core.local.blobs.store import BlobStore  # noqa: PLC0415 - clients cannot make such names
+    from azbatch_core.local.blobs.store import BlobStore
 
     store = BlobStore(blobs.root)
     content = store.incoming()

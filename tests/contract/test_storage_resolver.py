@@ -185,8 +185,8 @@ class Canned(HttpTransport):  # type: ignore[type-arg]
 
     def send(self, request: Any, **_: Any) -> Any:
         """Answer."""
-        from azure.core.rest._requests_basic import RestRequestsTransportResponse  # noqa: PLC0415 - a test only
-        from requests import Response  # noqa: PLC0415 - same
+        from azure.core.rest._requests_basic import RestRequestsTransportResponse
+        from requests import Response
 
         self.sent.append(request)
         key = next(name for name in self.answers if name in request.url)

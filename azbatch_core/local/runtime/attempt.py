@@ -91,7 +91,7 @@ class Attempt:
         directory = self._prepare()
         wd = directory / "wd"
         if self.launch.resource_files:
-            from azbatch_core.local.runtime.staging import stage  # noqa: PLC0415 - most tasks have no files
+            from azbatch_core.local.runtime.staging import stage
 
             blobs = self._runtime.config.blobs
             await self._in_thread(
@@ -178,7 +178,7 @@ class Attempt:
                     os.close(descriptor)
 
     async def _upload(self, directory: Path, failed: dict[str, Any] | None) -> dict[str, Any] | None:
-        from azbatch_core.local.runtime.upload import upload  # noqa: PLC0415 - most tasks have no files
+        from azbatch_core.local.runtime.upload import upload
 
         environment = task_environment(self._runtime.config, self.launch, directory)
         try:

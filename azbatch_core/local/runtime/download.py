@@ -92,7 +92,7 @@ def _request_for(
 
 
 def _token(url: str) -> str:
-    from azure.core.exceptions import AzureError  # noqa: PLC0415 - see runtime.storage
+    from azure.core.exceptions import AzureError
 
     try:
         token = developer_credential().get_token(STORAGE_SCOPE).token

@@ -104,7 +104,7 @@ def _environments_by_proc() -> Iterator[tuple[int, bytes]]:
 
 
 def _environments_by_psutil() -> Iterator[tuple[int, bytes]]:
-    import psutil  # type: ignore[import-untyped]  # noqa: PLC0415 - Linux does without it
+    import psutil  # type: ignore[import-untyped]
 
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):

@@ -83,7 +83,7 @@ class _Stager:
             raise
 
     def _fetch_container(self, file: dict[str, Any]) -> None:
-        from azure.core.exceptions import AzureError  # noqa: PLC0415 - see runtime.storage
+        from azure.core.exceptions import AzureError
 
         url = file["storageContainerUrl"]
         shown = without_query(url)

@@ -75,7 +75,7 @@ def container_client(
     Raises:
         ValueError: That is no container URL.
     """
-    from azure.storage.blob import ContainerClient  # noqa: PLC0415 - see above
+    from azure.storage.blob import ContainerClient
 
     if not url.lower().startswith(("http://", "https://")):
         raise ValueError("A container URL starts with https:// or http://")
@@ -87,7 +87,7 @@ def container_client(
 
 def developer_credential() -> Any:
     """What stands for a pool's identity here: whoever is logged in on this machine."""
-    from azure.identity import DefaultAzureCredential  # noqa: PLC0415 - see above
+    from azure.identity import DefaultAzureCredential
 
     return DefaultAzureCredential()
 
@@ -100,7 +100,7 @@ def needs_token(url: str) -> bool:
 
 def classify(error: Exception) -> Trouble:
     """What an error of azure.core means for a file."""
-    from azure.core import exceptions  # noqa: PLC0415 - see above
+    from azure.core import exceptions
 
     status = getattr(error, "status_code", None)
     if status in _DENIED or isinstance(error, exceptions.ClientAuthenticationError):

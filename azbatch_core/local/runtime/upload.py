@@ -143,7 +143,7 @@ class _Uploader:
     def _send_one(
         self, client: ContainerClient, match: Match, pattern: str, destination: _Destination
     ) -> None:
-        from azure.core.exceptions import AzureError  # noqa: PLC0415 - see runtime.storage
+        from azure.core.exceptions import AzureError
 
         if match.blob != _readable(match.blob):
             self._fail("FileUploadMiscError", pattern, destination, match, "The name is not UTF-8")
@@ -196,7 +196,7 @@ def _condition(file: dict[str, Any]) -> str:
 
 
 def _headers(destination: _Destination) -> tuple[Any, dict[str, str] | None]:
-    from azure.storage.blob import ContentSettings  # noqa: PLC0415 - see runtime.storage
+    from azure.storage.blob import ContentSettings
 
     settings: dict[str, Any] = {}
     metadata: dict[str, str] = {}

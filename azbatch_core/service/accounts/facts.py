@@ -33,7 +33,7 @@ def gather(connection: Connection, job: JobSpec) -> AccountFacts:
     Raises:
         NotFound: There is no pool of the name that the job gives.
     """
-    from azbatch_core.plan import AccountFacts  # noqa: PLC0415 - pydantic is only paid for by who plans
+    from azbatch_core.plan import AccountFacts
 
     account = connection.account
     return AccountFacts(
@@ -52,7 +52,7 @@ def gather(connection: Connection, job: JobSpec) -> AccountFacts:
 def _pool(connection: Connection, job: JobSpec) -> PoolFacts | None:
     if job.pool is None or job.pool.kind != "existing":
         return None
-    from azbatch_core.plan import PoolFacts  # noqa: PLC0415 - see above
+    from azbatch_core.plan import PoolFacts
 
     try:
         pool: dict[str, Any] = requests.send(connection, "GET", "pools", job.pool.id)

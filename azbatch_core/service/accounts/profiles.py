@@ -170,7 +170,7 @@ def _from_environment() -> AccountSpec | None:
     endpoint = os.environ.get("AZURE_BATCH_ENDPOINT")
     if not endpoint:
         return None
-    from azbatch_core.specs import AccountSpec  # noqa: PLC0415 - pydantic is not free
+    from azbatch_core.specs import AccountSpec
 
     account_name = os.environ.get("AZURE_BATCH_ACCOUNT") or None
     cloud = _cloud(endpoint, os.environ.get("AZURE_AUTHORITY_HOST", ""))
@@ -272,7 +272,7 @@ class _Config:
         Raises:
             ConfigurationError: A field is wrong; names file, line and field.
         """
-        from azbatch_core.specs import AccountSpec  # noqa: PLC0415 - pydantic is not free
+        from azbatch_core.specs import AccountSpec
 
         fields = self.profiles[name]
         if "name" in fields:

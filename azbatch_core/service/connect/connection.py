@@ -151,13 +151,13 @@ class Connection:
 
     def _build(self) -> BatchClient:
         try:
-            import azure.batch  # noqa: PLC0415 - a quarter of a second that --help must not pay
+            import azure.batch
         except ImportError as exc:
             raise ConfigurationError(
                 "azure-batch is not installed", hint="pip install 'azure-batch>=15.1,<16'"
             ) from exc
         check_sdk_version(azure.batch.__version__)
-        from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+        from azbatch_core.service.connect import sdk
 
         return sdk.build_client(
             self._endpoint,
@@ -249,7 +249,7 @@ class Connection:
             page_size: Items in a page; the service's own choice if None.
             recursive: List files of sub-directories also (lists of files only).
         """
-        from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+        from azbatch_core.service.connect import sdk
 
         client = self.client
         items, following = self.call(

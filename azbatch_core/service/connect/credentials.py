@@ -105,7 +105,7 @@ def check_key(key: str, what: str) -> None:
     Raises:
         ConfigurationError: It is not base64.
     """
-    from azbatch_core.specs.accounts import is_key_text  # noqa: PLC0415 - an account is there, so pydantic is
+    from azbatch_core.specs.accounts import is_key_text
 
     if not is_key_text(key.strip()):
         raise ConfigurationError(
@@ -129,7 +129,7 @@ def build(account: AccountSpec, given: Credential | None = None, *, clock: Clock
         return given
     if not is_key(account):
         return build_token(account, clock=clock)
-    from azure.core.credentials import AzureNamedKeyCredential  # noqa: PLC0415 - azure.* is imported late
+    from azure.core.credentials import AzureNamedKeyCredential
 
     if account.account_key is None:
         raise ConfigurationError(f"the account {account.name!r} uses a shared key, but has none")
@@ -139,7 +139,7 @@ def build(account: AccountSpec, given: Credential | None = None, *, clock: Clock
 
 
 def _resolver(account: AccountSpec, clock: Clock | None) -> Callable[[str], str]:
-    from azbatch_core.service.connect import keyvault  # noqa: PLC0415 - it needs this module itself
+    from azbatch_core.service.connect import keyvault
 
     return keyvault.resolver(account, clock=clock)
 
@@ -169,7 +169,7 @@ def build_default(account: AccountSpec) -> Any:
 
 def _identity() -> Any:
     try:
-        from azure import identity  # noqa: PLC0415 - a third of a second
+        from azure import identity
     except ImportError as exc:
         raise ConfigurationError(
             "azure-identity is not installed", hint="pip install azure-identity"

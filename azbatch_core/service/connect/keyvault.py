@@ -82,10 +82,10 @@ def reference_of(url: str) -> str:
 
 
 def _get(url: str, credential: Any, scope: str, transport: Any) -> str:
-    from azure.core import PipelineClient  # noqa: PLC0415 - azure.* is imported late
-    from azure.core.exceptions import HttpResponseError  # noqa: PLC0415 - same
-    from azure.core.pipeline.policies import BearerTokenCredentialPolicy  # noqa: PLC0415 - same
-    from azure.core.rest import HttpRequest  # noqa: PLC0415 - same
+    from azure.core import PipelineClient
+    from azure.core.exceptions import HttpResponseError
+    from azure.core.pipeline.policies import BearerTokenCredentialPolicy
+    from azure.core.rest import HttpRequest
 
     settings = {} if transport is None else {"transport": transport}
     client: Any = PipelineClient(url, policies=[BearerTokenCredentialPolicy(credential, scope)], **settings)

@@ -121,7 +121,7 @@ def _answers(found: Mapping[str, Any]) -> bool:
 
 
 def _start(directory: Path) -> dict[str, Any]:
-    import subprocess  # noqa: PLC0415 - only the first command of a day pays for it
+    import subprocess
 
     command = [sys.executable, "-m", "azbatch_core.local", "start", "--state-dir", str(directory)]
     try:
@@ -154,7 +154,7 @@ def _start(directory: Path) -> dict[str, Any]:
 
 
 def _account(found: Mapping[str, Any]) -> AccountSpec:
-    from azbatch_core.specs import AccountSpec, Secret, StorageSpec  # noqa: PLC0415 - pydantic is not free
+    from azbatch_core.specs import AccountSpec, Secret, StorageSpec
 
     _GIVEN.add(str(found["endpoint"]))
     storage = None

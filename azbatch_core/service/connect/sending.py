@@ -88,7 +88,7 @@ def _is_failure(exc: Exception) -> bool:
     """Whether an exception tells of the service or the way to it; anything else is a fault in a program."""
     if isinstance(exc, (ConnectionError, TimeoutError)):
         return True
-    from azure.core.exceptions import AzureError  # noqa: PLC0415 - when it is raised, it is imported
+    from azure.core.exceptions import AzureError
 
     return isinstance(exc, AzureError)
 

@@ -141,7 +141,7 @@ class StorageResolver:
                 raise
 
     def _sign(self, reference: StorageRef) -> str:
-        from azure.storage.blob import ContainerSasPermissions, generate_container_sas  # noqa: PLC0415 - azure.* late
+        from azure.storage.blob import ContainerSasPermissions, generate_container_sas
 
         storage = self._storage
         reading = any(letter in reference.permission for letter in _LIST_PERMISSIONS)
@@ -186,7 +186,7 @@ class StorageResolver:
         return key
 
     def _build(self) -> Any:
-        from azure.storage.blob import BlobServiceClient  # noqa: PLC0415 - a quarter of a second
+        from azure.storage.blob import BlobServiceClient
 
         storage = self._storage
         key = self._account_key()

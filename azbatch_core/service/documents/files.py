@@ -42,7 +42,7 @@ def size(connection: Connection, *segments: str) -> int:
 
 
 def _properties(connection: Connection, *segments: str) -> Mapping[str, str]:
-    from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+    from azbatch_core.service.connect import sdk
 
     answer = connection.call(sdk.request, connection.client, "HEAD", sdk.path(*segments))
     return cast("Mapping[str, str]", answer.headers)
@@ -54,7 +54,7 @@ def read(connection: Connection, *segments: str, start: int, end: int) -> bytes:
     Raises:
         InvalidRequest: The file is shorter by now (code ``InvalidRange``).
     """
-    from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+    from azbatch_core.service.connect import sdk
 
     if end <= start:
         return b""

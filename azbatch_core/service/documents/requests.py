@@ -40,7 +40,7 @@ def send(
     Raises:
         AzBatchError: After all retries.
     """
-    from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+    from azbatch_core.service.connect import sdk
 
     answer = connection.call(
         sdk.request, connection.client, method, sdk.path(*segments), query=query, body=body
@@ -56,7 +56,7 @@ def listing(
     recursive: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """The items of a list, page by page as they are taken."""
-    from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+    from azbatch_core.service.connect import sdk
 
     return connection.documents(
         sdk.path(*segments), select=select, odata_filter=odata_filter, page_size=PAGE, recursive=recursive

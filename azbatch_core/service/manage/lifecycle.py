@@ -24,7 +24,7 @@ _POOL_GONE = frozenset({"PoolBeingDeleted", "PoolNotFound"})
 
 def cancel(connection: Connection, job_id: str) -> None:
     """End a job and keep its record; returns once the service has accepted. A job that is over is fine."""
-    from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+    from azbatch_core.service.connect import sdk
 
     _unless(_OVER, lambda: connection.call(sdk.terminate_job, connection.client, job_id, CANCEL_REASON))
 
@@ -37,7 +37,7 @@ def delete(connection: Connection, job_id: str, *, wait: bool = False, timeout: 
     Raises:
         WaitTimeout: It was still there, or still being terminated, at the bound.
     """
-    from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+    from azbatch_core.service.connect import sdk
 
     def ask() -> None:
         _unless(_GONE, lambda: connection.call(sdk.delete_job, connection.client, job_id))
@@ -53,7 +53,7 @@ def delete_pool(connection: Connection, pool_id: str, *, wait: bool = False, tim
     Raises:
         WaitTimeout: It was still there at the bound.
     """
-    from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+    from azbatch_core.service.connect import sdk
 
     _unless(_POOL_GONE, lambda: connection.call(sdk.delete_pool, connection.client, pool_id))
     if wait:

@@ -116,10 +116,10 @@ class UploadedLogs:
         return None
 
     def _container(self, name: str) -> Any:
-        from azure.storage.blob import ContainerClient  # noqa: PLC0415 - a quarter of a second
+        from azure.storage.blob import ContainerClient
 
-        from azbatch_core.plan.secrets import StorageRef  # noqa: PLC0415 - only where a copy is wanted
-        from azbatch_core.service.connect.storage import StorageResolver  # noqa: PLC0415 - same
+        from azbatch_core.plan.secrets import StorageRef
+        from azbatch_core.service.connect.storage import StorageResolver
 
         if self._resolver is None:
             connection = self._connection
@@ -143,7 +143,7 @@ def blob_name(output: Mapping[str, Any], name: str) -> str | None:
     The pattern counts from the task's working directory, one below its folder. A pattern with a wildcard
     makes the path a folder; one without makes it the blob's name (`OutputFileBlobContainerDestination` docs).
     """
-    from azbatch_core.plan.globs import has_wildcard, overlap  # noqa: PLC0415 - pydantic is not free
+    from azbatch_core.plan.globs import has_wildcard, overlap
 
     pattern = str(output.get("filePattern") or "").replace("\\", "/")
     path = str(((output.get("destination") or {}).get("container") or {}).get("path") or "").strip("/")

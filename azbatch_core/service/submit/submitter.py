@@ -56,7 +56,7 @@ class JobChannel:
 
     def post(self, bodies: list[dict[str, Any]]) -> tuple[Sequence[dict[str, Any]], bool]:
         """Send one collection; whether it took more than one try, of which an earlier one may have worked."""
-        from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+        from azbatch_core.service.connect import sdk
 
         tries = 0
 
@@ -157,7 +157,7 @@ class Submitter:
 
         def create_job() -> None:
             nonlocal tries
-            from azbatch_core.service.connect import sdk  # noqa: PLC0415 - imports azure.*
+            from azbatch_core.service.connect import sdk
 
             tries += 1
             sdk.request(self._connection.client, "POST", "/jobs", body=body)

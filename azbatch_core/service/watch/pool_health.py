@@ -258,7 +258,7 @@ def start_task_tail(connection: Connection, pool_id: str, node_id: str) -> str:
 
 def tail(connection: Connection, *segments: str, size: int = _TAIL_BYTES) -> str:
     """The last bytes of a file on a node as text, whole lines; "" when it is empty or not there."""
-    from azbatch_core.service.documents import files  # noqa: PLC0415 - files knows about ranges, not about nodes
+    from azbatch_core.service.documents import files
 
     try:
         length = files.size(connection, *segments)

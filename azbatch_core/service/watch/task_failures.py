@@ -83,7 +83,7 @@ def explain(task: Mapping[str, Any], category: FailureCategory) -> str:
     failure = execution.get("failureInfo") or {}
     exit_code = execution.get("exitCode")
     if category is FailureCategory.WALLTIME:
-        from azbatch_core.specs.units import format_duration  # noqa: PLC0415 - pydantic is not free
+        from azbatch_core.specs.units import format_duration
 
         limit = duration((task.get("constraints") or {}).get("maxWallClockTime"))
         return "its wall time ran out" + (f" ({format_duration(limit)})" if limit is not None else "")

@@ -71,7 +71,7 @@ def test_long_and_many_lined_commands_stay_on_one_line(local: AccountFacts):
 
 
 def test_the_terminal_shows_the_same_and_takes_no_markup_from_the_user(local: AccountFacts):
-    from rich.console import Console  # noqa: PLC0415 - only this test needs it
+    from rich.console import Console
 
     job = JobSpec(name="j", tasks=[TaskSpec(command=["echo", "[bold]not markup[/bold]"])])
     console = Console(width=160)

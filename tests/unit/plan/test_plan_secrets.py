@@ -81,7 +81,7 @@ def seen(text: str) -> list[str]:
 
 @pytest.mark.parametrize("auto", [False, True])
 def test_no_secret_is_shown_anywhere(cloud: AccountFacts, *, auto: bool):
-    from rich.console import Console  # noqa: PLC0415 - only this test needs it
+    from rich.console import Console
 
     whole = planted(cloud, auto=auto)
     console = Console(width=200, record=True, file=None, force_terminal=False, quiet=False, stderr=False)
