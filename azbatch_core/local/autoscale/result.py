@@ -88,7 +88,7 @@ def evaluate(
     moment = Timestamp.of(now)
     scope = Scope(samples, moment, present)
     # rand() is for spreading load, not for secrets; a fixed seed keeps the evaluation pure.
-    source = random or Random(moment.ticks).random  # noqa: S311
+    source = random or Random(moment.ticks).random  # noqa: S311 - the formula language has rand(); no secret comes of it
     try:
         run(parse(formula), scope, moment, source)
         return AutoScaleResult(

@@ -213,7 +213,7 @@ def test_a_page_ends_and_goes_on(store: BlobStore) -> None:
     [("abc", True), ("a-b", True), ("$root", True), ("0" * 63, True), ("ab", False), ("0" * 64, False),
      ("a--b", False), ("-abc", False), ("abc-", False), ("Abc", False), ("a.b", False), ("abc\n", False)],
 )  # fmt: skip
-def test_container_names(name: str, good: bool) -> None:  # noqa: FBT001
+def test_container_names(name: str, good: bool) -> None:  # noqa: FBT001 - a column of the table above
     assert is_container_name(name) is good
 
 

@@ -61,7 +61,7 @@ def test_a_start_task_has_no_job_and_a_user_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(("kind", "told"), [("task", True), ("release", True), ("preparation", False)])
-def test_the_preparation_folder_is_told_to_those_after_it(kind: str, told: bool) -> None:  # noqa: FBT001
+def test_the_preparation_folder_is_told_to_those_after_it(kind: str, told: bool) -> None:  # noqa: FBT001 - a column of the table above
     env = variables(kind, job_prep_id="prep")
     folder = f"{ROOT}/workitems/job/job-1/prep"
     assert (env.get("AZ_BATCH_JOB_PREP_DIR") == folder) is told
