@@ -23,6 +23,7 @@ from azbatch_core.errors import ConfigurationError, ServiceUnavailable
 
 _COMMANDS = {
     "start": Entry("azbatch_core.cli.local:start", "Start it, unless it runs already."),
+    "advance": Entry("azbatch_core.cli.local:advance", "Move its virtual clock on."),
     "stop": Entry("azbatch_core.cli.local:stop", "Stop it; jobs go on after the next start."),
     "status": Entry("azbatch_core.cli.local:status", "Say whether it runs, and where."),
     "reset": Entry("azbatch_core.cli.local:reset", "Stop it and remove all its jobs, pools and files."),
@@ -42,10 +43,30 @@ def local() -> None:
 
 
 @command("start", account=False)
+@click.option("--port", type=click.IntRange(0, 65535), help="Where to listen; by default as last time.")
+@click.option("--idle-timeout", type=float, help="Seconds without work until it stops; 0: never. [1800]")
+@click.option("--boot-time", type=float, help="Seconds that a node takes to start. [0]")
+@click.option(
+    "--clock", type=click.Choice(["real", "virtual"]), help="virtual: it moves only by `advance`. [real]"
+)
 @json_option
-def start(*, as_json: bool) -> None:
-    """Start the local service, unless it runs already; return when it answers."""
-    _show(_call("start"), as_json=as_json)
+def start(*, as_json: bool, **options: object) -> None:
+    """Start the local service, unless it runs already; return when it answers.
+
+    Options hold until it stops; those of a service that runs already are not changed.
+    """
+    _show(_call("start", *_flags(options)), as_json=as_json)
+
+
+@command("advance", account=False)
+@click.argument("seconds", type=float)
+@json_option
+def advance(*, seconds: float, as_json: bool) -> None:
+    """Move the clock of a service started with --clock virtual on by SECONDS.
+
+    On return everything that was due by then has been done: boots, wall times, retention, schedules.
+    """
+    _show(_call("advance", str(seconds)), as_json=as_json)
 
 
 @command("stop", account=False)
@@ -87,10 +108,15 @@ def _state_dir() -> Path:
     return Path(os.environ.get("AZBATCH_LOCAL_DIR") or "~/.local/state/azbatch/local").expanduser().absolute()
 
 
-def _call(verb: str) -> dict[str, Any]:
+def _flags(options: dict[str, object]) -> list[str]:
+    given = {name: value for name, value in options.items() if value is not None}
+    return [word for name, value in given.items() for word in ("--" + name.replace("_", "-"), str(value))]
+
+
+def _call(verb: str, *words: str) -> dict[str, Any]:
     """Run a verb of the service's own program; its one line of JSON, without keys."""
     done = subprocess.run(
-        [sys.executable, "-m", "azbatch_core.local", verb, "--state-dir", str(_state_dir())],
+        [sys.executable, "-m", "azbatch_core.local", verb, "--state-dir", str(_state_dir()), *words],
         check=False,
         capture_output=True,
         text=True,

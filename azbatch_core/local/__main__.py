@@ -1,4 +1,4 @@
-"""`python -m azbatch_core.local start|stop|status|reset|serve`.
+"""`python -m azbatch_core.local start|stop|status|reset|advance|serve`.
 
 `start` prints one line of JSON, the contents of `endpoint.json`, once the service answers; `status` prints
 the same without keys. Exit codes: 0 done; 1 refused or, for `status`, not running; 2 wrong usage; 3 the extra
@@ -14,6 +14,8 @@ import sys
 from pathlib import Path
 
 from azbatch_core.local import daemon
+from azbatch_core.local.control.asking import AskError, ask
+from azbatch_core.local.options import Options, add_arguments
 from azbatch_core.local.requirements import INSTALL_HINT, missing_modules
 from azbatch_core.local.state import StateDirectory
 
@@ -34,26 +36,35 @@ def main(arguments: list[str] | None = None) -> int:
         return _MISSING_EXTRA
     try:
         return _run(options, state)
-    except daemon.DaemonError as error:
+    except (daemon.DaemonError, AskError) as error:
         sys.stderr.write(f"azbatch local: {error}\n")
         return 1
 
 
 def _run(options: argparse.Namespace, state: StateDirectory) -> int:
     if options.command == "start":
-        _say(daemon.start(state, port=options.port, idle_timeout=options.idle_timeout).to_json())
+        _say(daemon.start(state, Options.read(options)).to_json())
     elif options.command == "serve":
         stream = sys.stdout if options.ready_fd is None else os.fdopen(options.ready_fd, "w")
         ready = daemon.announce_on(stream)
-        daemon.serve(state, port=options.port, idle_timeout=options.idle_timeout, ready=ready)
+        daemon.serve(state, Options.read(options), ready)
     elif options.command == "stop":
         _say(json.dumps({"stopped": daemon.stop(state)}))
     elif options.command == "reset":
         daemon.reset(state)
         _say(json.dumps({"reset": str(state.path)}))
+    elif options.command == "advance":
+        _say(json.dumps(_ask(state, "POST", "/_local/clock", {"advance": options.seconds})))
     else:
         return _status(state)
     return 0
+
+
+def _ask(state: StateDirectory, method: str, path: str, body: dict[str, object] | None) -> dict[str, object]:
+    running = state.running()
+    if running is None:
+        raise daemon.DaemonError("it does not run; start it first")
+    return ask(running, method, path, body)
 
 
 def _status(state: StateDirectory) -> int:
@@ -80,19 +91,15 @@ def _parser() -> argparse.ArgumentParser:
         ("serve", "be the service, in the foreground"),
         ("stop", "stop it and wait until it is gone"),
         ("status", "say whether it runs, and where"),
+        ("advance", "move its virtual clock on"),
         ("reset", "stop it and delete all its state, keys included"),
     ):
         command = commands.add_parser(name, help=summary)
         command.add_argument("--state-dir", type=Path, help="default: $AZBATCH_LOCAL_DIR or ~/.local/state/…")
         if name in _NEEDS_EXTRA:
-            command.add_argument("--port", type=int, default=0, help="0: the last one if free, else any")
-            command.add_argument(
-                "--idle-timeout",
-                type=float,
-                default=daemon.DEFAULT_IDLE_SECONDS,
-                metavar="SECONDS",
-                help="stop after so long without requests and live tasks; 0: never",
-            )
+            add_arguments(command)
+        if name == "advance":
+            command.add_argument("seconds", type=float)
         if name == "serve":
             command.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
     return parser

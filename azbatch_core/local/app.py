@@ -1,4 +1,4 @@
-"""The service as one ASGI application: the Batch account, and beside it the blobs of its storage account."""
+"""The service as one ASGI application: the Batch account, and beside it whatever else is served."""
 
 from __future__ import annotations
 
@@ -6,36 +6,30 @@ import time
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.errors import BatchError
-from azbatch_core.local.http.dispatch import BatchApplication, check_host, read_headers
-from azbatch_core.local.routes.table import OPERATIONS
+from azbatch_core.local.http.dispatch import check_host, read_headers
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from azbatch_core.local.asgi import Application, Receive, Scope, Send
-    from azbatch_core.local.auth import SharedKey
-    from azbatch_core.local.engine.engine import Engine
 
 
 class LocalApplication:
     """What the server serves.
 
     Args:
-        engine: the Batch account's engine.
-        keys: who may ask.
-        blobs: the storage account's application.
-        blob_account: its name; requests whose path begins with it are its own.
-        endpoint: URL of the service, no slash at the end.
+        batch: the Batch account.
+        beside: other applications by the first part of the paths that are theirs, `/name`. Requests that were
+            sent to another name than this machine's do not reach them.
 
     Attributes:
         last_request: `time.monotonic()` of the latest moment at which a request came or was answered.
         open_requests: requests that are being answered.
     """
 
-    def __init__(
-        self, engine: Engine, keys: SharedKey, blobs: Application, blob_account: str, endpoint: str
-    ) -> None:
-        self._batch = BatchApplication(engine, keys, OPERATIONS, endpoint)
-        self._blobs = blobs
-        self._blob_prefix = f"/{blob_account}".encode()
+    def __init__(self, batch: Application, beside: Mapping[str, Application]) -> None:
+        self._batch = batch
+        self._beside = {name.encode(): application for name, application in beside.items()}
         self.last_request = time.monotonic()
         self.open_requests = 0
 
@@ -43,23 +37,23 @@ class LocalApplication:
         """Answer one request."""
         self.open_requests += 1
         try:
-            if self._is_blob(scope["raw_path"]):
-                await self._answer_blob(scope, receive, send)
-            else:
+            first, _, _ = scope["raw_path"][1:].partition(b"/")
+            application = self._beside.get(b"/" + first)
+            if application is None:
                 await self._batch(scope, receive, send)
+            elif _is_for_us(scope):
+                await application(scope, receive, send)
+            else:
+                await send({"type": "http.response.start", "status": 400, "headers": []})
+                await send({"type": "http.response.body", "body": b""})
         finally:
             self.open_requests -= 1
             self.last_request = time.monotonic()
 
-    def _is_blob(self, path: bytes) -> bool:
-        prefix = self._blob_prefix
-        return path == prefix or path.startswith(prefix + b"/")
 
-    async def _answer_blob(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            check_host(read_headers(scope["headers"]))
-        except BatchError as error:
-            await send({"type": "http.response.start", "status": error.status, "headers": []})
-            await send({"type": "http.response.body", "body": b""})
-            return
-        await self._blobs(scope, receive, send)
+def _is_for_us(scope: Scope) -> bool:
+    try:
+        check_host(read_headers(scope["headers"]))
+    except BatchError:
+        return False
+    return True

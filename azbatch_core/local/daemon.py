@@ -15,6 +15,7 @@ import time
 from typing import TYPE_CHECKING
 
 from azbatch_core import __version__
+from azbatch_core.local.options import Options
 from azbatch_core.local.state import StateError
 
 if TYPE_CHECKING:
@@ -25,17 +26,17 @@ if TYPE_CHECKING:
 
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
-DEFAULT_IDLE_SECONDS = 30 * 60.0
 _LOG_LIMIT = 5_000_000
 _LOG_TAIL = 2_000
 _POLL_SECONDS = 0.01
+_USUAL = Options()
 
 
 class DaemonError(Exception):
     """The service could not be started or stopped; the message says why, with the log's end if that helps."""
 
 
-def start(state: StateDirectory, *, port: int = 0, idle_timeout: float = DEFAULT_IDLE_SECONDS) -> Endpoint:
+def start(state: StateDirectory, options: Options = _USUAL) -> Endpoint:
     """On return a service of this version answers, in a process that outlives this one.
 
     One that is running is left alone; one of another version is stopped first, which a line on stderr says.
@@ -63,7 +64,7 @@ def start(state: StateDirectory, *, port: int = 0, idle_timeout: float = DEFAULT
                 stop(state)
                 break
             time.sleep(_POLL_SECONDS)  # somebody's `serve` is on its way up or down
-        return _spawn(state, port, idle_timeout)
+        return _spawn(state, options)
 
 
 def stop(state: StateDirectory) -> bool:
@@ -106,13 +107,7 @@ def reset(state: StateDirectory) -> None:
     state.clear()
 
 
-def serve(
-    state: StateDirectory,
-    *,
-    port: int,
-    idle_timeout: float,
-    ready: Callable[[Endpoint], None],
-) -> None:
+def serve(state: StateDirectory, options: Options, ready: Callable[[Endpoint], None]) -> None:
     """Be the service until a signal or idleness ends it.
 
     Raises:
@@ -129,7 +124,7 @@ def serve(
     logging.getLogger("azure").setLevel(logging.WARNING)  # it tells every header of every transfer
 
     async def run() -> None:
-        service = LocalService(state, port=port, idle_timeout=idle_timeout, own_process=True)
+        service = LocalService(state, options, own_process=True)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, service.stop)
@@ -147,8 +142,8 @@ def serve(
             " `azbatch local reset` begins anew, without its jobs"
         ) from None
     except OSError as error:
-        if port:
-            raise DaemonError(f"port {port} cannot be had: {error.strerror}") from None
+        if options.port:
+            raise DaemonError(f"port {options.port} cannot be had: {error.strerror}") from None
         raise
 
 
@@ -162,11 +157,11 @@ def announce_on(stream: TextIO) -> Callable[[Endpoint], None]:
     return ready
 
 
-def _spawn(state: StateDirectory, port: int, idle_timeout: float) -> Endpoint:
+def _spawn(state: StateDirectory, options: Options) -> Endpoint:
     """Start `serve` in a session of its own; it tells through a pipe when it answers."""
     reading, writing = os.pipe()
     command = [sys.executable, "-m", "azbatch_core.local", "serve", "--state-dir", str(state.path)]
-    command += ["--port", str(port), "--idle-timeout", str(idle_timeout), "--ready-fd", str(writing)]
+    command += [*options.arguments(), "--ready-fd", str(writing)]
     log_size = _prepare_log(state)
     try:
         with state.log.open("ab") as log:

@@ -9,8 +9,9 @@ import tempfile
 import threading
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, final
+from typing import TYPE_CHECKING, final
 
+from azbatch_core.local.options import Options
 from azbatch_core.local.requirements import INSTALL_HINT, missing_modules
 from azbatch_core.local.state import StateDirectory
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from azbatch_core.local.clock import VirtualClock
+    from azbatch_core.local.options import ClockKind
     from azbatch_core.local.service import LocalService
     from azbatch_core.local.state import Endpoint
 
@@ -52,14 +54,12 @@ class LocalBatch:
         self,
         state_dir: str | Path | None = None,
         *,
-        clock: Literal["real", "virtual"] = "real",
+        clock: ClockKind = "real",
         boot_time: float = 0.0,
         port: int = 0,
     ) -> None:
         self._given = None if state_dir is None else Path(state_dir).absolute()
-        self._virtual = clock == "virtual"
-        self._boot_time = boot_time
-        self._port = port
+        self._options = Options(port=port, idle_timeout=0.0, boot_time=boot_time, clock=clock)
         self._temporary: Path | None = None
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -172,12 +172,10 @@ class LocalBatch:
         from azbatch_core.local.clock import VirtualClock
         from azbatch_core.local.service import LocalService
 
-        if self._virtual and self._clock is None:
+        if self._options.clock == "virtual" and self._clock is None:
             self._clock = VirtualClock()
         self._loop = asyncio.get_running_loop()
-        self._service = LocalService(
-            StateDirectory(self.state_dir), port=self._port, boot_time=self._boot_time, clock=self._clock
-        )
+        self._service = LocalService(StateDirectory(self.state_dir), self._options, self._clock)
         await self._service.run(ready.set_result)
 
     def _stop(self) -> None:

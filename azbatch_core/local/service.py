@@ -17,8 +17,12 @@ from azbatch_core import __version__
 from azbatch_core.local.app import LocalApplication
 from azbatch_core.local.auth import SharedKey
 from azbatch_core.local.blobs.app import create_blob_app
-from azbatch_core.local.clock import Clock, RealClock
+from azbatch_core.local.clock import Clock, RealClock, VirtualClock
+from azbatch_core.local.control.app import PREFIX, Control
+from azbatch_core.local.control.clock import clock_routes
 from azbatch_core.local.engine.engine import Engine
+from azbatch_core.local.http.dispatch import BatchApplication
+from azbatch_core.local.routes.table import OPERATIONS
 from azbatch_core.local.runtime.base import BlobPlace, RuntimeConfig
 from azbatch_core.local.runtime.process import ProcessRuntime
 from azbatch_core.local.settings import Settings
@@ -26,6 +30,8 @@ from azbatch_core.local.state import Endpoint, Identity, StateDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+
+    from azbatch_core.local.options import Options
 
 _LOG = logging.getLogger(__name__)
 _HOST = "127.0.0.1"
@@ -39,10 +45,8 @@ class LocalService:
 
     Args:
         state: its directory; nobody else may serve it meanwhile.
-        port: where to listen; 0 takes the port of the last time if it is free, else any.
-        boot_time: seconds that a node takes to start.
-        clock: what the engine takes for the time.
-        idle_timeout: seconds without a request and without a live task after which it stops; 0 for never.
+        options: what it was told.
+        clock: what the engine takes for the time; by default what the options say.
         own_process: the process is there for the service alone, and holds the directory until it exits.
 
     Attributes:
@@ -53,18 +57,14 @@ class LocalService:
     def __init__(
         self,
         state: StateDirectory,
-        *,
-        port: int = 0,
-        boot_time: float = 0.0,
+        options: Options,
         clock: Clock | None = None,
-        idle_timeout: float = 0.0,
+        *,
         own_process: bool = False,
     ) -> None:
         self._state = state
-        self._port = port
-        self._boot_time = boot_time
-        self._clock = clock or RealClock()
-        self._idle_timeout = idle_timeout
+        self._options = options
+        self._clock = clock or (VirtualClock() if options.clock == "virtual" else RealClock())
         self._own_process = own_process
         self._server: _Server | None = None
         self._stopped = False
@@ -88,7 +88,7 @@ class LocalService:
         with self._state.hold(until_exit=self._own_process), contextlib.ExitStack() as cleanup:
             self._state.withdraw()
             identity = self._state.identity()
-            listener = cleanup.enter_context(_listen(self._port, identity.port))
+            listener = cleanup.enter_context(_listen(self._options.port, identity.port))
             identity = dataclasses.replace(identity, port=listener.getsockname()[1])
             self._state.remember(identity)
             endpoint = self.endpoint = _endpoint(identity)
@@ -113,11 +113,15 @@ class LocalService:
         place = BlobPlace(endpoint.blob_endpoint, identity.blob_account, identity.blob_key, blob_root)
         config = RuntimeConfig(self._state.path, identity.account_name, endpoint.endpoint + "/", place)
         settings = Settings(
-            self._state.path, identity.account_name, endpoint.endpoint, boot_time=self._boot_time
+            self._state.path, identity.account_name, endpoint.endpoint, boot_time=self._options.boot_time
         )
         engine = self.engine = Engine(settings, self._clock, ProcessRuntime(config, self._clock), self.stop)
         keys = SharedKey(identity.account_name, identity.account_key)
-        application = LocalApplication(engine, keys, blobs, identity.blob_account, endpoint.endpoint)
+        control = Control(keys, clock_routes(self._clock), endpoint.endpoint)
+        application = LocalApplication(
+            BatchApplication(engine, keys, OPERATIONS, endpoint.endpoint),
+            {PREFIX: control, f"/{identity.blob_account}": blobs},
+        )
         try:
             await engine.start()
             try:
@@ -130,9 +134,10 @@ class LocalService:
             blobs.close()
 
     def _is_idle(self, engine: Engine, application: LocalApplication) -> bool:
-        if not self._idle_timeout or application.open_requests or engine.busy():
+        timeout = self._options.idle_timeout
+        if not timeout or application.open_requests or engine.busy():
             return False
-        return time.monotonic() - application.last_request > self._idle_timeout
+        return time.monotonic() - application.last_request > timeout
 
 
 class _Server(uvicorn.Server):

@@ -1,0 +1,1 @@
+"""What the real service does not have: signed requests below `/_local` that steer this one."""

@@ -1,0 +1,68 @@
+"""What a local service may be told at its start, the same for the command line, the daemon and a program."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["ClockKind", "Options"]
+
+ClockKind: TypeAlias = Literal["real", "virtual"]
+_IDLE_SECONDS = 30 * 60.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """Choices of one service; they hold until it stops.
+
+    Attributes:
+        port: Where to listen; 0 takes the port of the last time if it is free, else any.
+        idle_timeout: Seconds without a request and without a live task after which it stops; 0 for never.
+        boot_time: Seconds that a node takes to start.
+        clock: `real`, or `virtual` for one that moves only when told to.
+    """
+
+    port: int = 0
+    idle_timeout: float = _IDLE_SECONDS
+    boot_time: float = 0.0
+    clock: ClockKind = "real"
+
+    def arguments(self) -> list[str]:
+        """The command line that `add_arguments` reads back as these options."""
+        words: list[str] = []
+        for entry in dataclasses.fields(self):
+            words += [_flag(entry.name), str(getattr(self, entry.name))]
+        return words
+
+    @classmethod
+    def read(cls, parsed: argparse.Namespace) -> Options:
+        """The options of a parsed command line."""
+        return cls(**{entry.name: getattr(parsed, entry.name) for entry in dataclasses.fields(cls)})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Let a command line take every option."""
+    unless = Options()
+
+    def add(name: str, summary: str, kind: type = float, choices: tuple[str, ...] | None = None) -> None:
+        parser.add_argument(
+            _flag(name),
+            type=kind,
+            choices=choices,
+            default=getattr(unless, name),
+            metavar=None if choices else "SECONDS" if kind is float else kind.__name__.upper(),
+            help=summary,
+        )
+
+    add("port", "0: the last one if free, else any", int)
+    add("idle_timeout", "stop after so long without requests and live tasks; 0: never")
+    add("boot_time", "how long a node takes to start")
+    add("clock", "virtual: it moves only by `advance`", str, ("real", "virtual"))
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")

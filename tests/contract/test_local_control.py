@@ -1,0 +1,87 @@
+"""What lies below `/_local`: signed like everything else, refused in Batch's own form."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from wire_client import Wire
+
+from azbatch_core.local import LocalBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def virtual() -> Iterator[Wire]:
+    """A service on a virtual clock."""
+    with LocalBatch(clock="virtual") as service:
+        wire = Wire(service)
+        yield wire
+        wire.connection.close()
+
+
+def test_the_clock_is_told_and_moved(virtual: Wire) -> None:
+    before = virtual.json("GET", "/_local/clock")
+    assert before["virtual"] is True
+    after = virtual.json("POST", "/_local/clock", {"advance": 86_400})
+    assert (before["now"][:10], after["now"][:10]) == ("2026-01-01", "2026-01-02")
+
+
+@pytest.mark.parametrize("seconds", [-1, "60", None, True, 1e300])
+def test_what_is_no_time_is_refused_and_moves_nothing(virtual: Wire, seconds: object) -> None:
+    before = virtual.json("GET", "/_local/clock")
+    response, body = virtual.ask("POST", "/_local/clock", {"advance": seconds})
+    assert (response.status, json.loads(body)["code"]) == (400, "InvalidRequestBody")
+    assert virtual.json("GET", "/_local/clock") == before
+
+
+def test_a_real_clock_is_not_moved(local: LocalBatch) -> None:
+    wire = Wire(local)
+    response, body = wire.ask("POST", "/_local/clock", {"advance": 1})
+    wire.connection.close()
+    assert response.status == 400
+    assert b"--clock virtual" in body
+
+
+def test_nothing_is_told_without_a_signature(virtual: Wire) -> None:
+    virtual.connection.request("GET", "/_local/clock")
+    response = virtual.connection.getresponse()
+    assert (response.status, json.loads(response.read())["code"]) == (403, "AuthenticationFailed")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/_local/nothing", 404), ("DELETE", "/_local/clock", 405)]
+)
+def test_unknown_paths_and_verbs(virtual: Wire, method: str, path: str, status: int) -> None:
+    assert virtual.ask(method, path)[0].status == status
+
+
+def test_another_host_name_is_not_answered(virtual: Wire) -> None:
+    assert virtual.ask("GET", "/_local/clock", host="evil.example")[0].status == 400
+
+
+def test_the_command_line_starts_a_virtual_clock_and_moves_it(tmp_path: Path) -> None:
+    environment = {**os.environ, "AZBATCH_LOCAL_DIR": str(tmp_path / "state")}
+
+    def azbatch(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "azbatch_core.cli", "local", *words]
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    assert "start it first" in azbatch("advance", "60").stderr
+    assert azbatch("start", "--clock", "virtual", "--boot-time", "60").returncode == 0
+    try:
+        moved = json.loads(azbatch("advance", "3600", "--json").stdout)
+        assert moved["now"].startswith("2026-01-01T01:00:00")
+        refused = azbatch("advance", "--", "-5")
+        assert (refused.returncode, "0 seconds to 100 years" in refused.stderr) == (3, True)
+    finally:
+        azbatch("stop")
