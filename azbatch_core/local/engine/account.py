@@ -357,7 +357,7 @@ class Account:
             self.live.pop(execution.seq, None)
             self.free[node.pool].take(node.key, -execution.slots)
         self.due_pools[node.pool] = None
-        if node.leaving is not None:
+        if node.leaving is not None or node.waits is not None:
             self.due_nodes[node.key] = None
 
     def watch(self, execution: Execution, running: Running) -> None:

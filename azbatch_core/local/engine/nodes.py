@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine.account import Execution
 from azbatch_core.local.engine.launching import launch
+from azbatch_core.local.rules.nodes import resting_state
 from azbatch_core.local.rules.times import moment, ticks_of
 
 if TYPE_CHECKING:
-    from azbatch_core.local.engine.account import Account
+    from azbatch_core.local.engine.account import Account, StopReason
     from azbatch_core.local.runtime.base import Outcome
     from azbatch_core.local.store.records import Deallocation, Doc, Node
 
@@ -18,6 +19,10 @@ __all__ = [
     "begin_leaving",
     "boot",
     "check_leaving",
+    "come_up",
+    "evict",
+    "held",
+    "let_go",
     "make_folders",
     "open_node",
     "put_outcome",
@@ -40,6 +45,16 @@ def boot(account: Account, node: Node) -> None:
     account.after("boot", node.key, half, start)
 
 
+def come_up(account: Account, node: Node) -> None:
+    """Bring a node up that was up before: in the state it is in, then its start task, idle."""
+
+    def up() -> None:
+        if make_folders(account, node):
+            _up(account, node)
+
+    account.after("boot", node.key, account.settings.boot_time, up)
+
+
 def make_folders(account: Account, node: Node) -> bool:
     """Make a node's folders; one that cannot have them is `unusable`, its errors tell why."""
     try:
@@ -56,6 +71,7 @@ def _up(account: Account, node: Node) -> None:
     node.booted = account.now()
     node.start_tries = 0
     node.start = None
+    node.errors = []
     account.touch(node)
     task = account.pools[node.pool].spec.get("startTask")
     if task:
@@ -113,45 +129,73 @@ def put_outcome(info: Doc, outcome: Outcome) -> None:
 
 
 def open_node(account: Account, node: Node) -> None:
-    """Let a node take tasks: what runs there (after a start task that is not waited for) counts."""
+    """Let a node take tasks, unless it is not to: what runs there already counts."""
     slots = sum(execution.slots for execution in account.on_node[node.key])
-    total = account.pools[node.pool].spec["taskSlotsPerNode"]
-    account.free[node.pool].put(node.key, total - slots)
-    account.set_node_state(node, "running" if slots else "idle")
+    if node.scheduling == "enabled":
+        total = account.pools[node.pool].spec["taskSlotsPerNode"]
+        account.free[node.pool].put(node.key, total - slots)
+    account.set_node_state(node, "running" if slots else resting_state(node.scheduling))
     account.due_pools[node.pool] = None
 
 
-def begin_leaving(account: Account, node: Node, option: Deallocation) -> None:
-    """Take a node out of service; it is removed once nothing holds it.
+def evict(account: Account, node: Node, reason: StopReason) -> None:
+    """Throw off a node all that runs there: tasks for that reason, all else as lost.
 
-    `requeue` and `terminate` end its tasks, `taskcompletion` lets them finish, `retaineddata` lets also their
-    retention pass (SDK BatchNodeDeallocationOption).
+    It takes effect in later turns: when the last of it has ended, `account.on_node[node.key]` is empty.
+    """
+    for execution in tuple(account.on_node[node.key]):
+        account.stop(execution, reason if execution.kind == "task" else "lost")
+
+
+def let_go(account: Account, node: Node, option: Deallocation, *, counts: bool) -> None:
+    """Have a node take no more tasks and get rid of those it has; then a turn looks at the node.
+
+    `requeue` and `terminate` end its tasks, `taskcompletion` and `retaineddata` let them finish, with the
+    preparations that they wait for (SDK BatchNodeDeallocationOption). `counts` tells whether a requeue moves
+    `requeueCount`: it does so only for nodes that leave their pool (SDK BatchTaskExecutionInfo).
     """
     account.forget_timer("boot", node.key)
     account.free[node.pool].drop(node.key)
-    node.leaving = option
+    if option in {"requeue", "terminate"}:
+        evict(account, node, "terminate" if option == "terminate" else "requeue" if counts else "lost")
+    else:
+        for execution in tuple(account.on_node[node.key]):
+            if execution.kind == "start":
+                account.stop(execution, "lost")
+    account.due_nodes[node.key] = None
+
+
+def held(account: Account, node: Node, option: Deallocation) -> bool:
+    """Whether a node still holds what is to be over before it goes down."""
+    if account.on_node[node.key]:
+        return True
+    return option == "retaineddata" and account.store.tasks.retained_on(node.key)
+
+
+def begin_leaving(account: Account, node: Node, option: Deallocation) -> None:
+    """Take a node out of service (see `let_go`); it is removed once nothing holds it."""
+    node.leaving, node.waits = option, None
     account.set_node_state(node, "leavingpool")
     account.touch(node)
-    for execution in tuple(account.on_node[node.key]):
-        if execution.kind != "task":
-            account.stop(execution, "lost")
-        elif option in {"requeue", "terminate"}:
-            account.stop(execution, "terminate" if option == "terminate" else "requeue")
-    account.due_nodes[node.key] = None
+    let_go(account, node, option, counts=True)
 
 
 def stay(account: Account, node: Node) -> None:
     """A stopped resize: a node that only waited for its tasks goes on taking some."""
     node.leaving = None
-    open_node(account, node)
     account.touch(node)
+    task = account.pools[node.pool].spec.get("startTask") or {}
+    started = node.start is None or node.start.get("result") == "success"
+    if node.booted is not None and (started or not task.get("waitForSuccess")):
+        open_node(account, node)
+    else:
+        account.set_node_state(node, "starting")
+        come_up(account, node)
 
 
 def check_leaving(account: Account, node: Node) -> None:
     """Remove a leaving node if nothing holds it any more."""
-    if node.leaving is None or account.on_node[node.key]:
-        return
-    if node.leaving == "retaineddata" and account.store.tasks.retained_on(node.key):
+    if node.leaving is None or held(account, node, node.leaving):
         return
     account.runtime.remove_node(account.place(node))
     account.drop_node(node)

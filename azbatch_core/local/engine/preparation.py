@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from azbatch_core.local.runtime.base import Outcome
     from azbatch_core.local.store.records import Doc, Job, Node
 
-__all__ = ["begin", "may_run", "settle", "settle_release", "start_releases"]
+__all__ = ["begin", "may_run", "outlive", "settle", "settle_release", "start_releases"]
 
 
 def may_run(account: Account, job: Job, node: Node) -> bool:
@@ -24,8 +24,8 @@ def may_run(account: Account, job: Job, node: Node) -> bool:
     if task is None:
         return True
     found = account.preparations[job.key].get(node.key)
-    if found is None:
-        found = begin(account, job, node, task)
+    if found is None or found.state == "stale":
+        found = begin(account, job, node, task, ran=found is not None and found.ran)
     return found.state == "ready" or not task["waitForSuccess"]
 
 
@@ -38,15 +38,17 @@ def _record(account: Account, job: Job, node: Node, task: Doc) -> Doc:
     }
 
 
-def begin(account: Account, job: Job, node: Node, task: Doc) -> Preparation:
-    """Start a job's preparation task on a node."""
+def begin(account: Account, job: Job, node: Node, task: Doc, *, ran: bool = False) -> Preparation:
+    """Start a job's preparation task on a node; `ran` tells whether tasks of the job ran there before."""
+    earlier = account.preparations[job.key].get(node.key)
     preparation = Preparation(
-        key=account.store.next_key("preparations"),
+        key=account.store.next_key("preparations") if earlier is None else earlier.key,
         job=job.key,
         node=node.key,
         pool_id=node.pool_id,
         node_id=node.id,
         info=_record(account, job, node, task),
+        ran=ran,
     )
     account.preparations[job.key][node.key] = preparation
     _try(account, job, node, preparation)
@@ -76,7 +78,7 @@ def settle(account: Account, execution: Execution, outcome: Outcome) -> list[Exe
     if execution.stop_reason is not None:
         # Its node goes or its job ends: the record stays, no task waits for it.
         put_outcome(preparation.info, outcome)
-        preparation.state = "failed"
+        preparation.state = "stale"
         account.touch(preparation)
         account.due_jobs[job.key] = None
         return []
@@ -99,6 +101,26 @@ def settle(account: Account, execution: Execution, outcome: Outcome) -> list[Exe
         for other in waiting:
             account.stop(other, "lost")
     return []
+
+
+def outlive(account: Account, node: Node, *, wiped: bool) -> None:
+    """A node on which nothing runs has gone down: see what is left of the preparations there.
+
+    They run again before the next task: always if the node's disk is `wiped`, which also makes a node usable
+    on which one had failed; else where the job wants it (SDK BatchJobPreparationTask, which also says that a
+    node stays barred until it is reimaged). Release tasks clean nothing up on a fresh disk.
+    """
+    for key, found in account.preparations.items():
+        preparation = found.get(node.key)
+        task = account.jobs[key].spec.get("jobPreparationTask")
+        if preparation is None or task is None:
+            continue
+        if wiped:
+            preparation.state, preparation.ran = "stale", False
+            account.barred.get(key, set()).discard(node.key)
+        elif preparation.state == "ready" and task.get("rerunOnNodeRebootAfterSuccess", True):
+            preparation.state = "stale"
+        account.touch(preparation)
 
 
 def start_releases(account: Account, job: Job) -> None:

@@ -45,7 +45,7 @@ def _sweep(account: Account) -> None:
         job = account.jobs.get(row.job)
         if node is not None and job is not None:
             account.runtime.clear_task(account.place(node), job.id, row.id)
-            if node.leaving is not None:
+            if node.leaving is not None or node.waits is not None:
                 account.due_nodes[node.key] = None
     account.store.tasks.clean(row.seq for row in rows)
     arm(account)

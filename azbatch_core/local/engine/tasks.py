@@ -10,7 +10,7 @@ from azbatch_core.local.engine import jobs, preparation, retention
 from azbatch_core.local.engine.account import Execution
 from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.rules.exits import consequence, wants_retry
-from azbatch_core.local.rules.nodes import with_recent
+from azbatch_core.local.rules.nodes import resting_state, with_recent
 from azbatch_core.local.rules.tasks import number_of, recent_info
 from azbatch_core.local.rules.times import ticks_of
 from azbatch_core.local.runtime.failures import failure
@@ -73,7 +73,7 @@ def settle(account: Account, execution: Execution, outcome: Outcome | None) -> N
         raise AssertionError("a task has a job")
     account.leave(execution)
     if not any(other.kind == "task" for other in account.on_node[node.key]) and node.state == "running":
-        account.set_node_state(node, "idle")
+        account.set_node_state(node, resting_state(node.scheduling))
     account.dying.pop((job.key, execution.task_id.lower()), None)
     account.due_jobs[job.key] = None
     if reason == "delete":

@@ -10,14 +10,25 @@ from azbatch_core.local.rules.times import moment
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from azbatch_core.local.store.records import Doc, Node, NodeState, Pool
+    from azbatch_core.local.store.records import Doc, Node, NodeState, Pool, Scheduling
 
-__all__ = ["COMING", "USABLE", "address_of", "node_counts", "node_document", "node_id", "with_recent"]
+__all__ = [
+    "COMING",
+    "USABLE",
+    "address_of",
+    "node_counts",
+    "node_document",
+    "node_id",
+    "resting_state",
+    "with_recent",
+]
 
 USABLE: frozenset[NodeState] = frozenset({"idle", "running"})
 """States in which a node takes tasks."""
 
-COMING: frozenset[NodeState] = frozenset({"creating", "starting", "waitingforstarttask"})
+COMING: frozenset[NodeState] = frozenset(
+    {"creating", "starting", "waitingforstarttask", "rebooting", "reimaging"}
+)
 """States that end in a usable node if all goes well."""
 
 RECENT_MOST = 10
@@ -55,6 +66,11 @@ def address_of(number: int) -> str:
     net, host = divmod(number, _PER_NET)
     high, low = divmod(net, _NETS)
     return f"127.{1 + high % _PER_NET}.{low}.{host + 1}"
+
+
+def resting_state(scheduling: Scheduling) -> NodeState:
+    """The state of a node that is up and runs no task (SDK BatchNodeState)."""
+    return "idle" if scheduling == "enabled" else "offline"
 
 
 def with_recent(recent: list[Doc], entry: Doc) -> list[Doc]:

@@ -23,6 +23,7 @@ __all__ = [
     "Preparation",
     "PreparationState",
     "Record",
+    "Scheduling",
     "TaskState",
 ]
 
@@ -38,12 +39,18 @@ NodeState = Literal[
     "starttaskfailed",
     "idle",
     "running",
+    "offline",
+    "rebooting",
+    "reimaging",
+    "deallocating",
+    "deallocated",
     "leavingpool",
     "unusable",
 ]
 JobState = Literal["active", "disabling", "disabled", "enabling", "terminating", "completed", "deleting"]
 DisableOption = Literal["requeue", "terminate", "wait"]
-PreparationState = Literal["running", "ready", "failed"]
+PreparationState = Literal["running", "ready", "failed", "stale"]
+Scheduling = Literal["enabled", "disabled"]
 TaskState = Literal["active", "preparing", "running", "completed"]
 
 
@@ -92,6 +99,8 @@ class Node:
         pool: Key of its pool.
         start: `startTaskInfo` as on the wire; None until the start task has begun.
         leaving: How it leaves the pool, None while it stays.
+        waits: What becomes of its tasks before it reboots, is reimaged, is deallocated or goes offline; None
+            while nothing of the kind is under way.
         start_tries: Tries of the start task since the last boot.
     """
 
@@ -106,11 +115,12 @@ class Node:
     allocated: int
     since: int
     state: NodeState = "creating"
-    scheduling: Literal["enabled"] = "enabled"
+    scheduling: Scheduling = "enabled"
     booted: int | None = None
     start: Doc | None = None
     start_tries: int = 0
     leaving: Deallocation | None = None
+    waits: Deallocation | None = None
     tasks_run: int = 0
     tasks_succeeded: int = 0
     recent: list[Doc] = field(default_factory=list)
@@ -156,7 +166,8 @@ class Preparation:
     Attributes:
         job: Key of the job.
         node: Key of the node.
-        state: When `ready`, tasks may run; when `failed`, the node is barred for the job.
+        state: When `ready`, tasks may run; when `failed`, the node is barred for the job; when `stale`, it is
+            to run again before the next task.
         ran: Whether a task of the job was started there: only then does the release task run.
         info: `jobPreparationTaskExecutionInfo` as on the wire.
         release: `jobReleaseTaskExecutionInfo` as on the wire.
