@@ -40,6 +40,11 @@ class Attempt:
         self._runtime = runtime
         self._loop = asyncio.get_running_loop()
         self.done: asyncio.Future[Outcome] = self._loop.create_future()
+        self.coordinated: asyncio.Future[None] | None = None
+        self._proceeding: asyncio.Future[None] | None = None
+        if launch.coordination_command_line is not None:
+            self.coordinated = self._loop.create_future()
+            self._proceeding = self._loop.create_future()
         self._cause: StopCause | None = None
         self._stopping: asyncio.Future[None] = self._loop.create_future()
         self._node_lost: asyncio.Future[None] = self._loop.create_future()
@@ -62,6 +67,11 @@ class Attempt:
             self._cause = cause
             self._stopping.set_result(None)
             self._kill_group()
+
+    def proceed(self) -> None:
+        """See `Running.proceed`."""
+        if self._proceeding is not None and not self._proceeding.done():
+            self._proceeding.set_result(None)
 
     def _stop_record(self) -> dict[str, Any] | None:
         """The failure of a stopped try, None if it was not stopped so far."""
@@ -89,14 +99,10 @@ class Attempt:
         if stopped := self._stop_record():
             return stopped
         directory = self._prepare()
-        wd = directory / "wd"
+        if self.launch.common_resource_files:
+            await self._stage(self.launch.common_resource_files, directory)
         if self.launch.resource_files:
-            from azbatch_core.local.runtime.staging import stage
-
-            blobs = self._runtime.config.blobs
-            await self._in_thread(
-                lambda given_up: stage(self.launch.resource_files, wd, blobs, given_up), self._stopping
-            )
+            await self._stage(self.launch.resource_files, directory / "wd")
         if stopped := self._stop_record():
             return stopped
         failed = await self._execute(directory)
@@ -123,33 +129,66 @@ class Attempt:
             self._runtime.trash.throw(directory)
             directories.prepare_task(directory)
 
+    async def _stage(self, files: tuple[dict[str, Any], ...], folder: Path) -> None:
+        from azbatch_core.local.runtime.staging import stage
+
+        blobs = self._runtime.config.blobs
+        await self._in_thread(lambda given_up: stage(files, folder, blobs, given_up), self._stopping)
+
     async def _execute(self, directory: Path) -> dict[str, Any] | None:
         if self.launch.container is not None:
             self._explain_container(directory)
+        if self.launch.coordination_command_line is None:
+            return await self._command(directory, self.launch.command_line)
+        try:
+            return await self._execute_member(directory, self.launch.coordination_command_line)
+        finally:
+            await self._runtime.reaper.kill(task_mark(directory))
+
+    async def _execute_member(self, directory: Path, coordination: str) -> dict[str, Any] | None:
+        """Both commands of a member of a gang; what the first one left behind is the caller's to kill."""
+        failed = await self._command(directory, coordination, last=False)
+        if failed is not None or self.coordinated is None or self._proceeding is None:
+            return failed
+        self.coordinated.set_result(None)
+        await asyncio.wait({self._proceeding, self._stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if stopped := self._stop_record():
+            # It was killed, though no process of ours was there to say so.
+            self._exit_code = -signal.SIGKILL
+            return stopped
+        if not self.launch.command_line:
+            return None
+        return await self._command(directory, self.launch.command_line)
+
+    async def _command(
+        self, directory: Path, command_line: str, *, last: bool = True
+    ) -> dict[str, Any] | None:
+        """Run a command; its background processes end with it if it is the try's last one."""
+        self._exit_code = None
         exited = self._loop.create_future()
-        process = self._spawn(directory)
+        process = self._spawn(directory, command_line)
         self._process = process
         self._runtime.watcher.watch(process, lambda: exited.set_result(None))
         await exited
-        # What the command left in the background goes with it. First this, then reap: until then the
-        # number of the group cannot be anybody else's.
-        self._kill_group()
+        if last:
+            # What the command left in the background goes with it. First this, then reap: until then the
+            # number of the group cannot be anybody else's.
+            self._kill_group()
+            self._cancel_timer()
         self._process = None
         self._exit_code = process.wait()
-        self._cancel_timer()
         if stopped := self._stop_record():
             await self._runtime.reaper.kill(task_mark(directory))
             return stopped
         return exit_failure() if self._exit_code else None
 
-    def _spawn(self, directory: Path) -> subprocess.Popen[bytes]:
-        """Start the command in a session of its own.
+    def _spawn(self, directory: Path, command_line: str) -> subprocess.Popen[bytes]:
+        """Start a command in a session of its own.
 
         Raises:
             TaskFailure: It cannot be started.
         """
         stdout = stderr = -1
-        command_line = self.launch.command_line
         try:
             arguments = commandline.split(command_line)
             stdout = os.open(f"{directory}/stdout.txt", _OUTPUT_FLAGS, 0o644)

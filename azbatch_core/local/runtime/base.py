@@ -77,7 +77,9 @@ class Launch:
     Attributes:
         job_id: None for start tasks only.
         task_id: For start tasks the engine may give anything, it is not used.
-        command_line: Split into arguments without a shell.
+        command_line: Split into arguments without a shell. Empty for a subtask of a multi-instance task.
+        coordination_command_line: What a member of a multi-instance task runs first; None for others.
+        common_resource_files: `resourceFiles` for the task's directory, the parent of `wd`.
         environment: The job's common settings and the task's own, already merged, in order.
         resource_files: `resourceFiles` as on the wire.
         output_files: `outputFiles` as on the wire.
@@ -103,6 +105,8 @@ class Launch:
     container: dict[str, Any] | None = field(default=None, repr=False)
     user_identity: dict[str, Any] | None = None
     job_prep_id: str | None = None
+    coordination_command_line: str | None = None
+    common_resource_files: tuple[dict[str, Any], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -130,12 +134,29 @@ class Outcome:
 
 
 class Running(Protocol):
-    """A try that is under way."""
+    """A try that is under way.
+
+    A member of a multi-instance task (`Launch.coordination_command_line`) stages its files, runs that command
+    and, when it has returned 0, stays as it is until `proceed`: what the command left in the background lives
+    on and is killed at the end of the try. Both commands share a folder, output files and, if the task has
+    one, a container. A coordination command that fails ends the try like any other command.
+    """
 
     done: asyncio.Future[Outcome]
     """Resolved once, never with an exception, never during the call of `launch` or `stop`."""
     started: datetime
     """When staging began: `executionInfo.startTime`."""
+    coordinated: asyncio.Future[None] | None
+    """Resolved when a member's coordination command has returned 0; `done` alone is, if it ends before.
+
+    None for others.
+    """
+
+    def proceed(self) -> None:
+        """Let a coordinated member go on: run its command line or, without one, end as it is.
+
+        Without effect on a try that has ended or is being stopped.
+        """
 
     def stop(self, cause: StopCause) -> None:
         """Kill the try with all its processes. `done` follows. Without effect on one that has ended.

@@ -75,6 +75,8 @@ def task_environment(
         }
     )
     env.update(_job_variables(launch, directory))
+    if launch.coordination_command_line is not None:
+        env["AZ_BATCH_TASK_SHARED_DIR"] = str(directory)
     env.update(launch.extra_environment)
     return env
 

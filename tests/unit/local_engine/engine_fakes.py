@@ -37,6 +37,7 @@ class FakeTry:
         self.done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self.started = clock.now()
         self.cause: StopCause | None = None
+        self.coordinated: asyncio.Future[None] | None = None
         self._ending = False
         parts = [part.strip() for part in launch.command_line.split(";")]
         delay = sum(float(part.split()[1]) for part in parts if part.startswith("sleep"))
@@ -56,6 +57,9 @@ class FakeTry:
         """Resolve the try."""
         if not self.done.done():
             self.done.set_result(Outcome(exit_code, failed, self.started, self.clock.now(), self.cause))
+
+    def proceed(self) -> None:
+        """Go on."""
 
     def stop(self, cause: StopCause) -> None:
         """End it in the next turn."""
