@@ -356,8 +356,9 @@ async def test_no_descriptor_or_child_is_left(tmp_path: Path) -> None:
     async with rig_of(tmp_path) as rig:
         await rig.run("true")
         before = descriptors()
-        for command in ("true", "no-such-program", "", "sh -c 'kill -9 $$'"):
-            await rig.run(command)
+        for number, command in enumerate(("true", "no-such-program", "", "sh -c 'kill -9 $$'")):
+            # Another task each time: deleting the folder of an earlier try takes descriptors meanwhile.
+            await rig.run(command, task_id=f"other-{number}")
         assert descriptors() == before
         assert zombies() == []
 

@@ -5,30 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
-import subprocess
 import threading
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.local.runtime import commandline, directories
+from azbatch_core.local.runtime import directories
 from azbatch_core.local.runtime.base import Outcome
 from azbatch_core.local.runtime.environment import task_environment
 from azbatch_core.local.runtime.failures import TaskFailure, disk_failure, exit_failure, failure, stop_failure
-from azbatch_core.local.runtime.reaper import task_mark
+from azbatch_core.local.runtime.host import OUTPUT_FLAGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from azbatch_core.local.runtime.base import Launch, StopCause
+    from azbatch_core.local.runtime.host import Host
     from azbatch_core.local.runtime.process import ProcessRuntime
 
 log = logging.getLogger(__name__)
-
-_OUTPUT_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
-# Batch shows this Windows wording on Linux, too.
-_NOT_FOUND = "The system cannot find the file specified"
 
 
 class Attempt:
@@ -48,7 +42,7 @@ class Attempt:
         self._cause: StopCause | None = None
         self._stopping: asyncio.Future[None] = self._loop.create_future()
         self._node_lost: asyncio.Future[None] = self._loop.create_future()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._host: Host | None = None
         self._exit_code: int | None = None
         self._timer = (
             None
@@ -66,7 +60,8 @@ class Attempt:
         if self._cause is None:
             self._cause = cause
             self._stopping.set_result(None)
-            self._kill_group()
+            if self._host is not None:
+                self._host.kill()
 
     def proceed(self) -> None:
         """See `Running.proceed`."""
@@ -117,7 +112,7 @@ class Attempt:
         try:
             self._make_empty(directory)
             for name in ("stdout.txt", "stderr.txt"):
-                os.close(os.open(f"{directory}/{name}", _OUTPUT_FLAGS, 0o644))
+                os.close(os.open(f"{directory}/{name}", OUTPUT_FLAGS, 0o644))
         except OSError as error:
             raise disk_failure("ResourceDirectoryCreateFailed", error) from error
         return directory
@@ -136,85 +131,38 @@ class Attempt:
         await self._in_thread(lambda given_up: stage(files, folder, blobs, given_up), self._stopping)
 
     async def _execute(self, directory: Path) -> dict[str, Any] | None:
-        if self.launch.container is not None:
-            self._explain_container(directory)
-        if self.launch.coordination_command_line is None:
-            return await self._command(directory, self.launch.command_line)
+        host = self._host = self._runtime.host(self.launch, directory)
         try:
-            return await self._execute_member(directory, self.launch.coordination_command_line)
+            if self.launch.coordination_command_line is None:
+                return await self._command(host, self.launch.command_line)
+            return await self._execute_member(host, self.launch.coordination_command_line)
         finally:
-            await self._runtime.reaper.kill(task_mark(directory))
+            await host.close()
 
-    async def _execute_member(self, directory: Path, coordination: str) -> dict[str, Any] | None:
-        """Both commands of a member of a gang; what the first one left behind is the caller's to kill."""
-        failed = await self._command(directory, coordination, last=False)
+    async def _execute_member(self, host: Host, coordination: str) -> dict[str, Any] | None:
+        """Both commands of a member of a gang; what the first one left behind goes with the host."""
+        failed = await self._command(host, coordination, last=False)
         if failed is not None or self.coordinated is None or self._proceeding is None:
             return failed
         self.coordinated.set_result(None)
         await asyncio.wait({self._proceeding, self._stopping}, return_when=asyncio.FIRST_COMPLETED)
         if stopped := self._stop_record():
             # It was killed, though no process of ours was there to say so.
-            self._exit_code = -signal.SIGKILL
+            self._exit_code = host.killed_code
             return stopped
         if not self.launch.command_line:
             return None
-        return await self._command(directory, self.launch.command_line)
+        return await self._command(host, self.launch.command_line)
 
-    async def _command(
-        self, directory: Path, command_line: str, *, last: bool = True
-    ) -> dict[str, Any] | None:
+    async def _command(self, host: Host, command_line: str, *, last: bool = True) -> dict[str, Any] | None:
         """Run a command; its background processes end with it if it is the try's last one."""
         self._exit_code = None
-        exited = self._loop.create_future()
-        process = self._spawn(directory, command_line)
-        self._process = process
-        self._runtime.watcher.watch(process, lambda: exited.set_result(None))
-        await exited
+        self._exit_code = await host.run(command_line, last=last)
         if last:
-            # What the command left in the background goes with it. First this, then reap: until then the
-            # number of the group cannot be anybody else's.
-            self._kill_group()
             self._cancel_timer()
-        self._process = None
-        self._exit_code = process.wait()
         if stopped := self._stop_record():
-            await self._runtime.reaper.kill(task_mark(directory))
             return stopped
         return exit_failure() if self._exit_code else None
-
-    def _spawn(self, directory: Path, command_line: str) -> subprocess.Popen[bytes]:
-        """Start a command in a session of its own.
-
-        Raises:
-            TaskFailure: It cannot be started.
-        """
-        stdout = stderr = -1
-        try:
-            arguments = commandline.split(command_line)
-            stdout = os.open(f"{directory}/stdout.txt", _OUTPUT_FLAGS, 0o644)
-            stderr = os.open(f"{directory}/stderr.txt", _OUTPUT_FLAGS, 0o644)
-            return subprocess.Popen(
-                arguments,
-                stdin=self._runtime.null,
-                stdout=stdout,
-                stderr=stderr,
-                cwd=f"{directory}/wd",
-                env=task_environment(self._runtime.config, self.launch, directory),
-                start_new_session=True,
-            )
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise TaskFailure(
-                "CommandProgramNotFound", CommandLine=command_line, Message=_NOT_FOUND
-            ) from error
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise TaskFailure(
-                "CommandLaunchFailed", CommandLine=command_line, Message=reason or type(error).__name__
-            ) from error
-        finally:
-            for descriptor in (stdout, stderr):
-                if descriptor >= 0:
-                    os.close(descriptor)
 
     async def _upload(self, directory: Path, failed: dict[str, Any] | None) -> dict[str, Any] | None:
         from azbatch_core.local.runtime.upload import upload
@@ -248,22 +196,7 @@ class Attempt:
             given_up.set()
             future.cancel()
 
-    def _kill_group(self) -> None:
-        if self._process is not None:
-            # PermissionError: what macOS says of a group that holds only zombies.
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-
     def _cancel_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-
-    def _explain_container(self, directory: Path) -> None:
-        image = (self.launch.container or {}).get("imageName", "")
-        with (directory / "stderr.txt").open("a", encoding="utf-8") as file:
-            file.write(
-                f"azbatch: no container runtime here; this command does not run in {image} "
-                "but on this machine itself\n"
-            )
-        self._runtime.warn_of_containers()

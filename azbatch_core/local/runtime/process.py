@@ -11,11 +11,13 @@ import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from azbatch_core.local.runtime import directories
 from azbatch_core.local.runtime.attempt import Attempt
 from azbatch_core.local.runtime.children import exit_watcher
+from azbatch_core.local.runtime.environment import task_environment
+from azbatch_core.local.runtime.host import ProcessHost
 from azbatch_core.local.runtime.reaper import Reaper, kill_marked, node_mark, state_mark
 from azbatch_core.local.runtime.threads import DaemonPool
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from azbatch_core.local.clock import Clock
     from azbatch_core.local.runtime.base import Launch, NodePlace, RuntimeConfig
     from azbatch_core.local.runtime.children import ExitWatcher
+    from azbatch_core.local.runtime.host import Host
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +55,7 @@ class ProcessRuntime:
         self.trash = directories.Trash(config.state_dir / "trash", self._deleting)
         self._attempts: dict[Attempt, None] = {}
         self._background: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._watcher: ExitWatcher | None = None
         self._reaper: Reaper | None = None
         self._null: int | None = None
@@ -59,10 +63,17 @@ class ProcessRuntime:
         self._warned = False
 
     @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop of this runtime."""
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return self._loop
+
+    @property
     def watcher(self) -> ExitWatcher:
         """Tells the ends of processes."""
         if self._watcher is None:
-            self._watcher = exit_watcher(asyncio.get_running_loop())
+            self._watcher = exit_watcher(self.loop)
         return self._watcher
 
     @property
@@ -137,8 +148,20 @@ class ProcessRuntime:
             os.close(self._null)
             self._null = None
 
-    def warn_of_containers(self) -> None:
-        """Say once on the console that container settings have no effect here."""
+    def host(self, launch: Launch, directory: Path) -> Host:
+        """Where the command of a launch runs."""
+        if launch.container is not None:
+            self._explain_container(launch.container, directory)
+        return ProcessHost(self, directory, task_environment(self.config, launch, directory))
+
+    def _explain_container(self, settings: dict[str, Any], directory: Path) -> None:
+        """Say in the task's stderr, and once on the console, that container settings have no effect here."""
+        image = settings.get("imageName", "")
+        with (directory / "stderr.txt").open("a", encoding="utf-8") as file:
+            file.write(
+                f"azbatch: no container runtime here; this command does not run in {image} "
+                "but on this machine itself\n"
+            )
         if not self._warned:
             self._warned = True
             log.warning("Container tasks run on this machine itself: there is no container runtime")
