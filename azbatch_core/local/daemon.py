@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from azbatch_core import __version__
 from azbatch_core.local.options import Options
 from azbatch_core.local.state import StateError
+from azbatch_core.local.storage_account import STORAGE_VARIABLE, StorageAccount, StorageAccountError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,8 +124,10 @@ def serve(state: StateDirectory, options: Options, ready: Callable[[Endpoint], N
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("azure").setLevel(logging.WARNING)  # it tells every header of every transfer
 
+    storage = _storage()
+
     async def run() -> None:
-        service = LocalService(state, options, own_process=True)
+        service = LocalService(state, options, storage=storage, own_process=True)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, service.stop)
@@ -145,6 +148,14 @@ def serve(state: StateDirectory, options: Options, ready: Callable[[Endpoint], N
         if options.port:
             raise DaemonError(f"port {options.port} cannot be had: {error.strerror}") from None
         raise
+
+
+def _storage() -> StorageAccount | None:
+    text = os.environ.get(STORAGE_VARIABLE)
+    try:
+        return StorageAccount.parse(text) if text else None
+    except StorageAccountError as error:
+        raise DaemonError(f"{STORAGE_VARIABLE}: {error}") from None
 
 
 def announce_on(stream: TextIO) -> Callable[[Endpoint], None]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, final
 from azbatch_core.local.options import Options
 from azbatch_core.local.requirements import INSTALL_HINT, missing_modules
 from azbatch_core.local.state import StateDirectory
+from azbatch_core.local.storage_account import StorageAccount
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -41,11 +42,13 @@ class LocalBatch:
         clock: `real`, or `virtual` for a clock that moves by `advance` only.
         boot_time: seconds that a node takes to start.
         port: where to listen; 0 takes a free port.
+        storage: connection string of the account's storage account; by default one that the service serves.
 
     Attributes:
         state_dir: the directory of its state.
 
     Raises:
+        StorageAccountError: `storage` is no connection string.
         ImportError: on entry, if the extra `local` is not installed.
         BlockingIOError: on entry, if another service uses `state_dir`.
     """
@@ -57,9 +60,11 @@ class LocalBatch:
         clock: ClockKind = "real",
         boot_time: float = 0.0,
         port: int = 0,
+        storage: str | None = None,
     ) -> None:
         self._given = None if state_dir is None else Path(state_dir).absolute()
         self._options = Options(port=port, idle_timeout=0.0, boot_time=boot_time, clock=clock)
+        self._storage = StorageAccount.parse(storage) if storage else None
         self._temporary: Path | None = None
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -175,7 +180,9 @@ class LocalBatch:
         if self._options.clock == "virtual" and self._clock is None:
             self._clock = VirtualClock()
         self._loop = asyncio.get_running_loop()
-        self._service = LocalService(StateDirectory(self.state_dir), self._options, self._clock)
+        self._service = LocalService(
+            StateDirectory(self.state_dir), self._options, self._clock, self._storage
+        )
         await self._service.run(ready.set_result)
 
     def _stop(self) -> None:

@@ -27,10 +27,12 @@ from azbatch_core.local.runtime.base import BlobPlace, RuntimeConfig
 from azbatch_core.local.runtime.process import ProcessRuntime
 from azbatch_core.local.settings import Settings
 from azbatch_core.local.state import Endpoint, Identity, StateDirectory
+from azbatch_core.local.storage_account import StorageAccount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from azbatch_core.local.asgi import Application
     from azbatch_core.local.options import Options
 
 _LOG = logging.getLogger(__name__)
@@ -47,6 +49,7 @@ class LocalService:
         state: its directory; nobody else may serve it meanwhile.
         options: what it was told.
         clock: what the engine takes for the time; by default what the options say.
+        storage: the account's storage account, by default one that this service serves itself.
         own_process: the process is there for the service alone, and holds the directory until it exits.
 
     Attributes:
@@ -59,12 +62,14 @@ class LocalService:
         state: StateDirectory,
         options: Options,
         clock: Clock | None = None,
+        storage: StorageAccount | None = None,
         *,
         own_process: bool = False,
     ) -> None:
         self._state = state
         self._options = options
         self._clock = clock or (VirtualClock() if options.clock == "virtual" else RealClock())
+        self._storage = storage
         self._own_process = own_process
         self._server: _Server | None = None
         self._stopped = False
@@ -91,7 +96,7 @@ class LocalService:
             listener = cleanup.enter_context(_listen(self._options.port, identity.port))
             identity = dataclasses.replace(identity, port=listener.getsockname()[1])
             self._state.remember(identity)
-            endpoint = self.endpoint = _endpoint(identity)
+            endpoint = self.endpoint = _endpoint(identity, self._storage)
             cleanup.callback(self._state.withdraw)
             await self._serve(identity, endpoint, listener, lambda: self._announce(endpoint, ready))
 
@@ -108,9 +113,8 @@ class LocalService:
     async def _serve(
         self, identity: Identity, endpoint: Endpoint, listener: socket.socket, ready: Callable[[], None]
     ) -> None:
-        blob_root = self._state.path / "blobs"
-        blobs = create_blob_app(blob_root, identity.blob_account, identity.blob_key)
-        place = BlobPlace(endpoint.blob_endpoint, identity.blob_account, identity.blob_key, blob_root)
+        blob_root = None if self._storage else self._state.path / "blobs"
+        place = BlobPlace(endpoint.blob_endpoint, endpoint.blob_account, endpoint.blob_key, blob_root)
         config = RuntimeConfig(self._state.path, identity.account_name, endpoint.endpoint + "/", place)
         settings = Settings(
             self._state.path, identity.account_name, endpoint.endpoint, boot_time=self._options.boot_time
@@ -118,20 +122,29 @@ class LocalService:
         engine = self.engine = Engine(settings, self._clock, ProcessRuntime(config, self._clock), self.stop)
         keys = SharedKey(identity.account_name, identity.account_key)
         control = Control(keys, clock_routes(self._clock), endpoint.endpoint)
-        application = LocalApplication(
-            BatchApplication(engine, keys, OPERATIONS, endpoint.endpoint),
-            {PREFIX: control, f"/{identity.blob_account}": blobs},
-        )
+        beside: dict[str, Application] = {PREFIX: control}
+        with contextlib.ExitStack() as cleanup:
+            if blob_root is not None:
+                blobs = create_blob_app(blob_root, identity.blob_account, identity.blob_key)
+                cleanup.callback(blobs.close)
+                beside[f"/{identity.blob_account}"] = blobs
+            batch = BatchApplication(engine, keys, OPERATIONS, endpoint.endpoint)
+            await self._answer(engine, LocalApplication(batch, beside), listener, ready)
+
+    async def _answer(
+        self,
+        engine: Engine,
+        application: LocalApplication,
+        listener: socket.socket,
+        ready: Callable[[], None],
+    ) -> None:
+        await engine.start()
         try:
-            await engine.start()
-            try:
-                self._server = _Server(application, lambda: self._is_idle(engine, application), ready)
-                if not self._stopped:
-                    await self._server.serve(sockets=[listener])
-            finally:
-                await engine.stop()
+            self._server = _Server(application, lambda: self._is_idle(engine, application), ready)
+            if not self._stopped:
+                await self._server.serve(sockets=[listener])
         finally:
-            blobs.close()
+            await engine.stop()
 
     def _is_idle(self, engine: Engine, application: LocalApplication) -> bool:
         timeout = self._options.idle_timeout
@@ -210,15 +223,17 @@ def _listen(port: int, last_port: int) -> socket.socket:
     raise AssertionError("port 0 is always free")
 
 
-def _endpoint(identity: Identity) -> Endpoint:
+def _endpoint(identity: Identity, storage: StorageAccount | None) -> Endpoint:
     url = f"http://{_HOST}:{identity.port}"
+    own = StorageAccount(f"{url}/{identity.blob_account}", identity.blob_account, identity.blob_key)
+    blobs = storage or own
     return Endpoint(
         endpoint=url,
         account_name=identity.account_name,
         account_key=identity.account_key,
         pid=os.getpid(),
         version=__version__,
-        blob_endpoint=f"{url}/{identity.blob_account}",
-        blob_account=identity.blob_account,
-        blob_key=identity.blob_key,
+        blob_endpoint=blobs.endpoint,
+        blob_account=blobs.name,
+        blob_key=blobs.key,
     )

@@ -108,6 +108,17 @@ def test_a_damaged_identity_is_said_in_one_line(path: Path) -> None:
     assert (path / "identity.json").read_text() == "{"
 
 
+def test_a_wrong_storage_connection_string_is_said_in_one_line_without_its_key(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZBATCH_LOCAL_STORAGE", "AccountName=a;AccountKey=c2VjcmV0*")
+    refused = run("start", path)
+    assert refused.returncode == 1
+    assert "AZBATCH_LOCAL_STORAGE" in refused.stderr
+    assert "Traceback" not in refused.stderr
+    assert "c2VjcmV0" not in refused.stderr + (path / "service.log").read_text()
+
+
 def test_data_of_another_version_are_said_in_one_line(path: Path) -> None:
     start(path)
     run("stop", path)

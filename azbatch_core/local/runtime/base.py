@@ -22,19 +22,19 @@ StopCause = Literal["user", "walltime", "node", "job"]
 
 @dataclass(frozen=True)
 class BlobPlace:
-    """The local blob service, as far as a runtime needs it.
+    """The storage account behind the Batch account, as far as a runtime needs it.
 
     Attributes:
-        endpoint: URL of the account, `http://127.0.0.1:PORT/ACCOUNT`, without a slash at its end.
+        endpoint: URL of the account, without a slash at its end.
         account: Name of the storage account.
         key: Its key, base64.
-        root: Folder that holds the blobs.
+        root: Folder that holds the blobs; None where another server keeps them.
     """
 
     endpoint: str
     account: str
     key: str = field(repr=False)
-    root: Path
+    root: Path | None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ _LIST_CODES: dict[Trouble, str] = {
     "timeout": "ResourceContainerListTimedOut",
     "other": "ResourceContainerListMiscError",
 }
+# The account reads its own storage with the account's key.
+_ACCOUNTS_OWN = {"resourceId": "auto storage"}
 _DOWNLOAD_CODES: dict[Trouble, str] = {
     "denied": "BlobAccessDenied",
     "missing": "BlobNotFound",
@@ -115,6 +117,10 @@ class _Stager:
         container = file.get("autoStorageContainerName") or ""
         if self._blobs is None:
             raise TaskFailure("ResourceContainerNotFound", AutoStorageContainerName=container)
+        if self._blobs.root is None:
+            url = f"{self._blobs.endpoint}/{container}"
+            self._fetch_container({**file, "storageContainerUrl": url, "identityReference": _ACCOUNTS_OWN})
+            return
         with closing(BlobStore(self._blobs.root)) as store:
             try:
                 store.container(container)
