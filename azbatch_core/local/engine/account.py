@@ -36,13 +36,14 @@ if TYPE_CHECKING:
         Pool,
         Preparation,
         Record,
+        Schedule,
     )
 
 __all__ = ["Account", "Counts", "Execution", "StopReason", "TimerName"]
 
 _LOG = logging.getLogger(__name__)
 
-TimerName = Literal["boot", "resize", "wall clock", "wipe", "retention", "sample", "evaluation"]
+TimerName = Literal["boot", "resize", "wall clock", "wipe", "retention", "sample", "evaluation", "schedule"]
 
 StopReason = Literal["lost", "requeue", "terminate", "delete"]
 """Why an execution was told to stop, and so what becomes of it. Later entries win over earlier ones.
@@ -63,6 +64,7 @@ class Execution:
         spec: The task's document as stored.
         running: The try under way; None while the task waits for its job's preparation.
         stop_reason: Why it was told to stop, None to let it be judged by its outcome.
+        reserved: Slots of the node that it takes from others, if more than it needs.
     """
 
     kind: TaskKind
@@ -77,6 +79,12 @@ class Execution:
     launches: int = 0
     running: Running | None = None
     stop_reason: StopReason | None = None
+    reserved: int = 0
+
+    @property
+    def taken(self) -> int:
+        """Slots of its node that nobody else can have."""
+        return max(self.slots, self.reserved)
 
     def give_reason(self, reason: StopReason) -> None:
         """Note why it was told to stop, unless a stronger reason has been given."""
@@ -149,6 +157,9 @@ class Account:
         self.due_pools: dict[int, None] = {}
         self.due_nodes: dict[int, None] = {}
         self.due_jobs: dict[int, None] = {}
+        self.schedules: dict[int, Schedule] = {}
+        self.schedule_ids: dict[str, Schedule] = {}
+        self.due_schedules: dict[int, None] = {}
         self.timers: dict[tuple[TimerName, int], Cancellable] = {}
         self.histories: dict[int, deque[tuple[datetime, dict[str, int]]]] = {}
         self.expiry: int | None = None
@@ -345,7 +356,7 @@ class Account:
             self.of_job[execution.job.key][execution] = None
         if execution.kind == "task":
             self.live[execution.seq] = execution
-            self.free[execution.node.pool].take(execution.node.key, execution.slots)
+            self.free[execution.node.pool].take(execution.node.key, execution.taken)
 
     def leave(self, execution: Execution) -> None:
         """An execution has ended; its slots are free."""
@@ -355,7 +366,7 @@ class Account:
             self.of_job[execution.job.key].pop(execution, None)
         if execution.kind == "task":
             self.live.pop(execution.seq, None)
-            self.free[node.pool].take(node.key, -execution.slots)
+            self.free[node.pool].take(node.key, -execution.taken)
         self.due_pools[node.pool] = None
         if node.leaving is not None or node.waits is not None:
             self.due_nodes[node.key] = None

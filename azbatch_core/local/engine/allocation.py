@@ -85,10 +85,12 @@ def start_resize(account: Account, pool: Pool) -> None:
     account.due_pools[pool.key] = None
 
 
-def _worth(account: Account, node: Node) -> tuple[bool, int, int]:
-    # The real choice is not documented: nodes that are of no use first, then those with the least to lose.
-    busy = sum(execution.kind == "task" for execution in account.on_node[node.key])
-    return node.state in {"idle", "running"}, busy, -node.key
+def _worth(account: Account, node: Node) -> tuple[bool, bool, int, int]:
+    # The real choice is not documented but for managers (SDK BatchJobManagerTask: their nodes are preserved
+    # longest): nodes that are of no use first, then those with the least to lose.
+    tasks = [execution for execution in account.on_node[node.key] if execution.kind == "task"]
+    managers = any(task.job is not None and task.seq == task.job.manager for task in tasks)
+    return node.state in {"idle", "running"}, managers, len(tasks), -node.key
 
 
 def _add_node(account: Account, pool: Pool, *, dedicated: bool) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from azbatch_core.local.engine import tasks
+from azbatch_core.local.engine import managers, tasks
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
@@ -48,6 +48,10 @@ def _fill_from(account: Account, pool: Pool, free: FreeSlots, job: Job) -> None:
             continue
         spec: Doc = orjson.loads(row.spec)
         preferred = _preferred(account, pool, row, spec)
+        if row.seq == job.manager:
+            if not _start_manager(account, pool, job, row, spec):
+                return
+            continue
         key = free.find(row.slots, pack=pack, barred=barred, preferred=preferred)
         if key is not None:
             tasks.start(account, job, row, spec, account.nodes[key])
@@ -55,6 +59,15 @@ def _fill_from(account: Account, pool: Pool, free: FreeSlots, job: Job) -> None:
             return
         else:
             smallest_refused = row.slots
+
+
+def _start_manager(account: Account, pool: Pool, job: Job, row: ReadyTask, spec: Doc) -> bool:
+    """Start a job's manager; whether the job's other tasks may have what is free now."""
+    key, slots = managers.find_node(account, pool, job)
+    if key is None:
+        return not managers.is_waited_for(account, pool, job)
+    tasks.start(account, job, row, spec, account.nodes[key], reserved=slots)
+    return True
 
 
 def _preferred(account: Account, pool: Pool, row: ReadyTask, spec: Doc) -> int | None:

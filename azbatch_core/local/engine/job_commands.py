@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING
 
-from azbatch_core.local.engine import allocation, jobs, scaling
+from azbatch_core.local.engine import jobs
 from azbatch_core.local.engine.base import Commands
+from azbatch_core.local.engine.new_jobs import new_job, refuse_above_quota
 from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import jobs as rules
-from azbatch_core.local.rules import pools as pool_rules
-from azbatch_core.local.runtime.failures import failure
-from azbatch_core.local.store.records import Job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.engine.paging import Listed
     from azbatch_core.local.odata.parser import Match
-    from azbatch_core.local.store.records import Doc, Preparation
+    from azbatch_core.local.store.records import Doc, Job, Preparation
 
 __all__ = ["JobCommands", "find_job", "find_live_job"]
 
@@ -29,62 +26,28 @@ class JobCommands(Commands):
     """Jobs."""
 
     def create(self, body: Doc) -> Doc:
-        """Make a job, and its auto pool if it asks for one; the pool's id shows at once.
+        """Make a job, with its manager task and its auto pool if it asks for them.
+
+        The pool's id shows at once.
 
         A pool id that names no pool is fine: tasks wait until there is one (SDK BatchPoolInfo.pool_id).
 
         Raises:
             BatchError: InvalidPropertyValue, OutOfRangePriority, EmptyMetadataKey, JobExists,
-                JobBeingDeleted, ActiveJobAndScheduleQuotaReached, NotImplemented (job manager tasks).
+                JobBeingDeleted, JobScheduleWithSameIdExists, ActiveJobAndScheduleQuotaReached,
+                TaskIdSameAs…, InvalidApplicationPackageReferences.
         """
         rules.check_new(body)
         account = self.account
         found = account.job_ids.get(body["id"].lower())
         if found is not None:
             raise BatchError("JobBeingDeleted" if found.state == "deleting" else "JobExists")
-        open_jobs = sum(job.state in rules.QUOTA_STATES for job in account.jobs.values())
-        if open_jobs >= account.settings.job_quota:
-            raise BatchError("ActiveJobAndScheduleQuotaReached")
-        now = account.stamp()
-        job = Job(
-            key=account.store.next_key("jobs"),
-            id=body["id"],
-            spec=rules.fill(body),
-            created=now,
-            modified=now,
-            since=now,
-            started=now,
-            pool_id=body["poolInfo"].get("poolId") or "",
-        )
-        self._make_auto_pool(job, now)
-        account.add_job(job)
-        account.touch(job)
-        account.due_jobs[job.key] = None
-        jobs.arm_wall_clock(account, job)
+        if body["id"].lower() in account.schedule_ids:
+            raise BatchError("JobScheduleWithSameIdExists")
+        refuse_above_quota(account)
+        job = new_job(account, body["id"], body)
         self.done()
         return rules.job_document(job, account.base)
-
-    def _make_auto_pool(self, job: Job, now: int) -> None:
-        auto = job.spec["poolInfo"].get("autoPoolSpecification")
-        if auto is None:
-            return
-        account = self.account
-        if len(account.pools) >= account.settings.pool_quota:
-            # The job is made, and over: no reason, a scheduling error and an end (recorded).
-            job.state, job.ended = "completed", now
-            job.scheduling_error = failure("AutoPoolCreationFailedWithQuotaReached")
-            return
-        if not _formula_parses(auto.get("pool") or {}):
-            job.state, job.ended = "completed", now
-            job.scheduling_error = failure("InvalidAutoScaleFormulaInAutoPool")
-            return
-        prefix = auto.get("autoPoolIdPrefix")
-        unique = str(uuid.uuid4()).upper()
-        job.pool_id = f"{prefix}_{unique}" if prefix else unique
-        job.auto_pool = True
-        pool = allocation.new_pool(account, job.pool_id, auto.get("pool") or {})
-        if pool.spec["enableAutoScale"]:
-            scaling.begin(account, pool, made=True)
 
     def get(self, job_id: str) -> Doc:
         """A job.
@@ -250,15 +213,6 @@ class JobCommands(Commands):
 
 def _with_completed(counts: dict[str, int]) -> dict[str, int]:
     return {**counts, "completed": counts["succeeded"] + counts["failed"]}
-
-
-def _formula_parses(pool: Doc) -> bool:
-    """Whether an auto pool's formula, if it has one, can be read."""
-    try:
-        pool_rules.check_formula(pool.get("autoScaleFormula") or "$TargetDedicatedNodes=0")
-    except BatchError:
-        return False
-    return True
 
 
 def find_job(account: Account, job_id: str) -> Job:

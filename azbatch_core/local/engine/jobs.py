@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine import allocation, preparation
 from azbatch_core.local.rules.jobs import ENDING
+from azbatch_core.local.rules.managers import ends_job
 from azbatch_core.local.rules.times import limit_seconds
 from azbatch_core.local.wire.durations import TICKS_PER_SECOND
 
@@ -13,7 +14,15 @@ if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.store.records import DisableOption, Job
 
-__all__ = ["advance", "arm_wall_clock", "begin_delete", "begin_disable", "begin_enable", "begin_terminate"]
+__all__ = [
+    "advance",
+    "arm_wall_clock",
+    "begin_delete",
+    "begin_disable",
+    "begin_enable",
+    "begin_terminate",
+    "end_with_manager",
+]
 
 _DELETE_BATCH = 2000
 
@@ -56,6 +65,12 @@ def begin_terminate(account: Account, job: Job, reason: str) -> None:
     account.forget_timer("wall clock", job.key)
     account.set_job_state(job, "terminating", account.now())
     _stop_all(account, job)
+
+
+def end_with_manager(account: Account, job: Job, seq: int) -> None:
+    """A task has completed, however: if it is a manager that its job ends with, the job ends."""
+    if seq == job.manager and job.state not in ENDING and ends_job(job.spec["jobManagerTask"]):
+        begin_terminate(account, job, "JMComplete")
 
 
 def begin_delete(account: Account, job: Job) -> None:
@@ -106,6 +121,8 @@ def _drop_auto_pool(account: Account, job: Job) -> None:
     auto = job.spec["poolInfo"].get("autoPoolSpecification")
     if not job.auto_pool or auto is None or auto.get("keepAlive"):
         return
+    if auto["poolLifetimeOption"] == "jobschedule":
+        return  # it is the schedule's
     pool = account.pool_ids.get(job.pool_id.lower())
     if pool is not None and pool.state != "deleting":
         allocation.begin_delete(account, pool)

@@ -130,7 +130,7 @@ def put_outcome(info: Doc, outcome: Outcome) -> None:
 
 def open_node(account: Account, node: Node) -> None:
     """Let a node take tasks, unless it is not to: what runs there already counts."""
-    slots = sum(execution.slots for execution in account.on_node[node.key])
+    slots = sum(execution.taken for execution in account.on_node[node.key])
     if node.scheduling == "enabled":
         total = account.pools[node.pool].spec["taskSlotsPerNode"]
         account.free[node.pool].put(node.key, total - slots)

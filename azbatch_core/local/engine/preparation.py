@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from azbatch_core.local.engine.account import Execution
 from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.engine.nodes import put_outcome
+from azbatch_core.local.rules.documents import job_folder
 from azbatch_core.local.rules.times import moment
 from azbatch_core.local.store.records import Preparation
 
@@ -30,7 +31,7 @@ def may_run(account: Account, job: Job, node: Node) -> bool:
 
 
 def _record(account: Account, job: Job, node: Node, task: Doc) -> Doc:
-    root = f"workitems/{job.id}/job-1/{task['id']}"
+    root = f"{job_folder(job.id)}/{task['id']}"
     return {
         "state": "running",
         "taskRootDirectory": root,

@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 __all__ = ["end_active", "make_ready", "run", "settle", "start"]
 
 
-def start(account: Account, job: Job, row: ReadyTask, spec: Doc, node: Node) -> None:
-    """Put a ready task on a node: it runs, or waits there for the job's preparation."""
+def start(account: Account, job: Job, row: ReadyTask, spec: Doc, node: Node, *, reserved: int = 0) -> None:
+    """Put a ready task on a node: it runs, or waits there for the job's preparation.
+
+    `reserved` slots of the node are kept from others, if they are more than the task needs.
+    """
     execution = Execution(
         "task", node, job, row.id, spec, row.seq, row.slots, row.retries, row.requeues, row.launches
     )
+    execution.reserved = reserved
     account.queues[job.key].drop(row.seq)
     counts = account.counts[job.key]
     counts.ready -= 1
@@ -166,6 +170,7 @@ def _complete(
         retention.expect(account, expires)
     if first:
         _satisfy(account, job, execution.task_id)
+    jobs.end_with_manager(account, job, execution.seq)
     if effect.job_action == "terminate":
         jobs.begin_terminate(account, job, "TaskFailed")
     elif effect.job_action == "disable":
@@ -199,3 +204,4 @@ def end_active(account: Account, job: Job, seq: int, slots: int, *, ready: bool)
     counts.move("active", "failed", slots)
     counts.ready -= ready
     account.due_jobs[job.key] = None
+    jobs.end_with_manager(account, job, seq)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "default_identity",
     "fill_constraints",
+    "job_folder",
     "put_transitions",
     "put_written",
     "without_secrets",
@@ -38,6 +39,15 @@ def fill_constraints(given: Doc | None, retries: int = 0) -> Doc:
         "retentionTime": given.get("retentionTime") or "P7D",
         "maxTaskRetryCount": retries if count is None else count,
     }
+
+
+def job_folder(job_id: str) -> str:
+    """A job's folder below a node's root ("Files and directories in Azure Batch").
+
+    `workitems/<job>/job-1`, and `workitems/<schedule>/job-N` for a schedule's job `<schedule>:job-N`.
+    """
+    name, _, run = job_id.partition(":")
+    return f"workitems/{name}/{run or 'job-1'}"
 
 
 def put_written(doc: Doc, created: int, modified: int) -> None:

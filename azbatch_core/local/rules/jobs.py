@@ -11,7 +11,6 @@ from azbatch_core.local.rules.checks import (
     check_id,
     check_metadata,
     check_seconds,
-    not_implemented,
 )
 from azbatch_core.local.rules.documents import (
     default_identity,
@@ -20,6 +19,7 @@ from azbatch_core.local.rules.documents import (
     put_written,
     without_secrets,
 )
+from azbatch_core.local.rules.managers import check_manager, fill_manager
 from azbatch_core.local.rules.times import moment
 from azbatch_core.local.wire.durations import UNLIMITED
 
@@ -31,6 +31,7 @@ __all__ = [
     "QUOTA_STATES",
     "check_changes",
     "check_new",
+    "check_specification",
     "fill",
     "job_document",
     "patched",
@@ -69,9 +70,13 @@ def refuse_unless_live(job: Job) -> None:
 def check_new(body: Doc) -> None:
     """Refuse a job that the service would refuse."""
     check_id(body.get("id"))
-    _check_pool_info(body.get("poolInfo") or {})
-    if body.get("jobManagerTask"):
-        not_implemented("job manager tasks")
+    check_specification(body)
+
+
+def check_specification(body: Doc, *, scheduled: bool = False) -> None:
+    """Refuse what a job, or the jobs of a schedule (`scheduled`), cannot be made of."""
+    _check_pool_info(body.get("poolInfo") or {}, scheduled=scheduled)
+    check_manager(body)
     preparation, release = body.get("jobPreparationTask"), body.get("jobReleaseTask")
     if release and not preparation:
         raise invalid_property(
@@ -116,13 +121,17 @@ def _check_common(body: Doc) -> None:
     check_metadata(body)
 
 
-def _check_pool_info(info: Doc) -> None:
+def _check_pool_info(info: Doc, *, scheduled: bool) -> None:
     auto = info.get("autoPoolSpecification")
     if bool(info.get("poolId")) == bool(auto):
         raise invalid_property(
             "poolInfo", "", "Exactly one of poolId and autoPoolSpecification must be specified."
         )
     if auto:
+        if auto.get("poolLifetimeOption") == "jobschedule" and not scheduled:
+            raise invalid_property(
+                "poolLifetimeOption", "jobschedule", "The value is for job schedules, not for jobs."
+            )
         if len(auto.get("autoPoolIdPrefix") or "") > _PREFIX_MOST:
             raise invalid_property(
                 "autoPoolIdPrefix",
@@ -157,7 +166,14 @@ def _fill_pool_info(given: Doc) -> Doc:
     auto = given.get("autoPoolSpecification")
     if not auto:
         return given
-    return {"autoPoolSpecification": {**auto, "keepAlive": bool(auto.get("keepAlive"))}}
+    lifetime = auto.get("poolLifetimeOption") or "job"
+    return {
+        "autoPoolSpecification": {
+            **auto,
+            "poolLifetimeOption": lifetime,
+            "keepAlive": bool(auto.get("keepAlive")),
+        }
+    }
 
 
 def _fill_constraints(given: Doc | None) -> Doc:
@@ -183,6 +199,9 @@ def fill(body: Doc) -> Doc:
         spec.setdefault(name, value)
     spec["constraints"] = _fill_constraints(body.get("constraints"))
     spec["poolInfo"] = _fill_pool_info(body["poolInfo"])
+    if spec.get("jobManagerTask"):
+        retries = spec["constraints"]["maxTaskRetryCount"]
+        spec["jobManagerTask"] = fill_manager(spec["jobManagerTask"], retries)
     if spec.get("jobPreparationTask"):
         spec["jobPreparationTask"] = _fill_preparation(spec["jobPreparationTask"])
     if spec.get("jobReleaseTask"):

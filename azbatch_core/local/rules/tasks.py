@@ -18,6 +18,7 @@ from azbatch_core.local.rules.checks import (
 from azbatch_core.local.rules.documents import (
     default_identity,
     fill_constraints,
+    job_folder,
     put_transitions,
     put_written,
     without_secrets,
@@ -201,7 +202,7 @@ def recent_info(
 
 
 def _node_info(task: Task, job: Job, base: str) -> Doc:
-    root = f"workitems/{job.id}/job-1/{task.id}"
+    root = f"{job_folder(job.id)}/{task.id}"
     node_url = f"{base}/pools/{task.pool_id}/nodes/{task.node_id}"
     return {
         "affinityId": f"TVM:{task.node_id}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import orjson
 
 from azbatch_core.local.store.dependencies import DependencyTable
-from azbatch_core.local.store.records import Job, Node, Pool, Preparation
+from azbatch_core.local.store.records import Job, Node, Pool, Preparation, Schedule
 from azbatch_core.local.store.tasks import TaskTable
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Database", "VersionError"]
 
-_R = TypeVar("_R", Pool, Node, Job, Preparation)
+_R = TypeVar("_R", Pool, Node, Job, Preparation, Schedule)
 
-_VERSION = 1
+_VERSION = 2
 
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -28,7 +28,13 @@ CREATE TABLE pools (key INTEGER PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE nodes (key INTEGER PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE jobs (key INTEGER PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE preparations (key INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE schedules (key INTEGER PRIMARY KEY, body BLOB NOT NULL);
 """
+
+_UPGRADES = {
+    1: "CREATE TABLE schedules (key INTEGER PRIMARY KEY, body BLOB NOT NULL);",
+}
+"""What makes data of a version those of the next. Fields that records have got since take their defaults."""
 
 
 class VersionError(ValueError):
@@ -47,7 +53,7 @@ class Database:
         """Open or create the file; `None` keeps everything in memory.
 
         Raises:
-            VersionError: the file was written by another version of the service.
+            VersionError: the file was written by a later version of the service; earlier ones are upgraded.
         """
         if path is not None:
             path.touch(mode=0o600)  # SQLite gives its other files the same mode; tasks may hold secrets
@@ -69,6 +75,9 @@ class Database:
         run("PRAGMA cache_size=-16384")
         run("PRAGMA wal_autocheckpoint=2000")
         found = run("PRAGMA user_version").fetchone()[0]
+        while found in _UPGRADES:
+            self.connection.executescript(f"BEGIN;{_UPGRADES[found]}PRAGMA user_version={found + 1};COMMIT;")
+            found += 1
         if found not in {0, _VERSION}:
             raise VersionError(f"{path} holds version {found} of the local service's data, not {_VERSION}")
         if found == 0:

@@ -23,6 +23,8 @@ __all__ = [
     "Preparation",
     "PreparationState",
     "Record",
+    "Schedule",
+    "ScheduleState",
     "Scheduling",
     "TaskState",
 ]
@@ -48,6 +50,7 @@ NodeState = Literal[
     "unusable",
 ]
 JobState = Literal["active", "disabling", "disabled", "enabling", "terminating", "completed", "deleting"]
+ScheduleState = Literal["active", "disabled", "terminating", "completed", "deleting"]
 DisableOption = Literal["requeue", "terminate", "wait"]
 PreparationState = Literal["running", "ready", "failed", "stale"]
 Scheduling = Literal["enabled", "disabled"]
@@ -136,6 +139,8 @@ class Job:
         disable: What becomes of running tasks while the job is disabling.
         auto_pool: Whether `pool_id` was made for this job.
         released: Whether release tasks have been started, so that a deletion does not start them again.
+        schedule: Key of the schedule that made it, None for a user's job.
+        manager: Number of its manager task, None if it has none.
     """
 
     TABLE: ClassVar[str] = "jobs"
@@ -157,6 +162,8 @@ class Job:
     disable: DisableOption | None = None
     auto_pool: bool = False
     released: bool = False
+    schedule: int | None = None
+    manager: int | None = None
 
 
 @dataclass
@@ -187,4 +194,38 @@ class Preparation:
     release: Doc | None = None
 
 
-Record = Pool | Node | Job | Preparation
+@dataclass
+class Schedule:
+    """A job schedule.
+
+    Attributes:
+        anchor: The first moment of its plan, from which recurrences are counted.
+        last: The moment of the plan for which the latest job was made.
+        next_run: The moment of the plan for which a job is to be made next; it has passed while a job that
+            is still there is waited for. None if there will be none.
+        runs: Jobs made so far; the next is `job-<runs+1>`.
+        recent: Key of the latest job.
+        pool_id: The auto pool that its jobs share; empty until there is one.
+    """
+
+    TABLE: ClassVar[str] = "schedules"
+
+    key: int
+    id: str
+    spec: Doc
+    created: int
+    modified: int
+    since: int
+    anchor: int
+    state: ScheduleState = "active"
+    previous: ScheduleState | None = None
+    previous_since: int | None = None
+    last: int | None = None
+    next_run: int | None = None
+    runs: int = 0
+    recent: int | None = None
+    pool_id: str = ""
+    ended: int | None = None
+
+
+Record = Pool | Node | Job | Preparation | Schedule

@@ -78,7 +78,23 @@ async def test_special_tasks_are_echoed_with_defaults(service: Service) -> None:
         ({"poolInfo": {"poolId": "p", **AUTO}}, "InvalidPropertyValue"),
         ({"constraints": {"maxTaskRetryCount": -2}}, "InvalidPropertyValue"),
         ({"jobReleaseTask": {"commandLine": "x"}}, "InvalidPropertyValue"),
-        ({"jobManagerTask": {"id": "m", "commandLine": "x"}}, "NotImplemented"),
+        ({"jobManagerTask": {"id": "a b", "commandLine": "x"}}, "InvalidPropertyValue"),
+        ({"jobManagerTask": {"id": "m", "commandLine": "x", "requiredSlots": 0}}, "InvalidPropertyValue"),
+        (
+            {
+                "jobManagerTask": {"id": "JobPreparation", "commandLine": "x"},
+                "jobPreparationTask": {"commandLine": "x"},
+            },
+            "TaskIdSameAsJobPreparationTask",
+        ),
+        (
+            {
+                "jobManagerTask": {"id": "end", "commandLine": "x"},
+                "jobPreparationTask": {"commandLine": "x"},
+                "jobReleaseTask": {"id": "end", "commandLine": "x"},
+            },
+            "TaskIdSameAsJobReleaseTask",
+        ),
         ({"metadata": [{"name": "", "value": ""}]}, "EmptyMetadataKey"),
         (
             {

@@ -224,3 +224,16 @@ async def test_nobody_else_may_read_the_database(tmp_path: Path) -> None:
 
 def _modes(folder: Path) -> dict[str, int]:
     return {path.name: path.stat().st_mode & 0o777 for path in folder.glob("batch.sqlite3*")}
+
+
+async def test_data_of_an_earlier_version_are_taken_over(tmp_path: Path) -> None:
+    service = await started(tmp_path)
+    await service.pool()
+    job = service.job()
+    connection = service.engine.account.store.connection
+    connection.execute("DROP TABLE schedules")
+    connection.execute("PRAGMA user_version=1")
+    heir = await service.killed()
+    assert heir.engine.jobs.get("job") == job
+    assert heir.engine.account.schedules == {}
+    await heir.engine.stop()
