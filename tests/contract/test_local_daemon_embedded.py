@@ -33,7 +33,9 @@ def pool(nodes: int) -> models.BatchPoolCreateOptions:
         vm_size="standard_d2s_v3",
         target_dedicated_nodes=nodes,
         virtual_machine_configuration=models.VirtualMachineConfiguration(
-            image_reference=models.BatchVmImageReference(publisher="canonical", offer="u", sku="s"),
+            image_reference=models.BatchVmImageReference(
+                publisher="canonical", offer="ubuntu-24_04-lts", sku="server"
+            ),
             node_agent_sku_id="batch.node.ubuntu 24.04",
         ),
     )

@@ -115,7 +115,10 @@ OPTIONS = {
 }
 
 
-IMAGE = {"imageReference": {"publisher": "p", "offer": "o", "sku": "s"}, "nodeAgentSKUId": "a"}
+IMAGE = {
+    "imageReference": {"publisher": "canonical", "offer": "ubuntu-24_04-lts", "sku": "server"},
+    "nodeAgentSKUId": "batch.node.ubuntu 24.04",
+}
 POOL = {
     "id": "pool",
     "vmSize": "standard_d2s_v3",

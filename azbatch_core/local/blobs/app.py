@@ -11,9 +11,10 @@ import sqlite3
 import uuid
 from contextlib import closing
 from datetime import datetime, timezone
+from string import ascii_letters
 from typing import TYPE_CHECKING
 
-from azbatch_core.local.blobs.auth import Authorizer
+from azbatch_core.local.blobs.auth import Authorizer, Need
 from azbatch_core.local.blobs.documents import error_document, http_date
 from azbatch_core.local.blobs.errors import BlobError
 from azbatch_core.local.blobs.operations import TABLE, Operations
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from azbatch_core.local.asgi import Receive, Scope, Send
-    from azbatch_core.local.blobs.auth import Need
     from azbatch_core.local.blobs.operations import Handler
 
 log = logging.getLogger(__name__)
 
 _METHODS = {"GET", "HEAD", "PUT", "DELETE"}
+_ANYTHING = Need(ascii_letters)
+"""Of a request for what is not served: any permission will do to be told so."""
 
 
 class BlobApp:
@@ -66,9 +68,7 @@ class BlobApp:
     async def _answer(self, scope: Scope, receive: Receive) -> Answer:
         try:
             request = Request.parse(scope, receive)
-            handler, need = self._operation(request)
-            self._authorizer.check(request, need)
-            return await handler(self._operations, request)
+            return await self._handler(request)(self._operations, request)
         except BlobError as error:
             return _refusal(error)
         except (OSError, sqlite3.Error):
@@ -76,16 +76,20 @@ class BlobApp:
             log.exception("A blob request broke down")
             return Answer(503, {"x-ms-error-code": "ServerBusy"}, error_document("ServerBusy", "Try again."))
 
-    def _operation(self, request: Request) -> tuple[Handler, Need]:
-        query = request.query
-        kind = (request.method, request.level, query.get("restype", ""), query.get("comp", ""))
+    def _handler(self, request: Request) -> Handler:
         if request.account != self._account:
             raise BlobError("ResourceNotFound")
-        if request.method not in _METHODS:
-            raise BlobError("UnsupportedHttpVerb")
-        if kind not in TABLE:
-            raise BlobError("NotImplemented")
-        return TABLE[kind]
+        handler, need = TABLE.get(_kind(request), (None, _ANYTHING))
+        # What is served is nobody's business before they have shown who they are.
+        self._authorizer.check(request, need)
+        if handler is None:
+            raise BlobError("NotImplemented" if request.method in _METHODS else "UnsupportedHttpVerb")
+        return handler
+
+
+def _kind(request: Request) -> tuple[str, str, str, str]:
+    query = request.query
+    return request.method, request.level, query.get("restype", ""), query.get("comp", "")
 
 
 def create_blob_app(

@@ -65,6 +65,7 @@ class Call:
         names = read_select(self.operation, self.query) if self.operation.select else ()
         shown = _selected(recase(document, casing), names)
         response = json_response(self.operation.status, {"odata.metadata": self._metadata(), **shown})
+        response.headers.update(self._written_headers())
         if tagged:
             response.headers.update(_tags(document))
         return response
@@ -82,9 +83,14 @@ class Call:
             content["odata.nextLink"] = next_link(self.base, self.path, self.query, after)
         return json_response(self.operation.status, content)
 
-    def created(self, document: dict[str, Any]) -> Response:
-        """201 for a new resource in the collection that was posted to."""
-        url = f"{self.url}/{document['id']}"
+    def created(self, document: dict[str, Any], name: str = "") -> Response:
+        """201 for a new resource in the collection that was posted to.
+
+        Args:
+            document: the resource.
+            name: what the headers call it; its id by default.
+        """
+        url = f"{self.url}/{name or document['id']}"
         return Response(self.operation.status, {"DataServiceId": url, "Location": url, **_tags(document)})
 
     def written(self, document: dict[str, Any], *, named: bool = True) -> Response:
@@ -98,8 +104,12 @@ class Call:
         return Response(self.operation.status, {**headers, **_tags(document)})
 
     def done(self) -> Response:
-        """The operation's status and nothing else."""
-        return Response(self.operation.status)
+        """The operation's status, without a body and without the headers of a resource."""
+        return Response(self.operation.status, self._written_headers())
+
+    def _written_headers(self) -> dict[str, str]:
+        # Recorded: answers to writes say what was asked, those to reads and deletions do not.
+        return {"DataServiceId": self.url} if self.operation.method in ("POST", "PUT", "PATCH") else {}
 
     def _metadata(self) -> str:
         return f"{self.base}/$metadata#{self.operation.fragment}"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from azbatch_core.local.routes.slices import page_of
+from azbatch_core.local.rules.images import supported_images as images
 
 if TYPE_CHECKING:
     from azbatch_core.local.http.call import Call
@@ -16,19 +14,5 @@ if TYPE_CHECKING:
 
 def supported_images(call: Call) -> Response:
     """GET /supportedimages: a dated copy of what a real account listed."""
-    documents, after = page_of(_images(), call.page())
+    documents, after = page_of(images(), call.page())
     return call.listing(documents, after)
-
-
-@lru_cache(maxsize=1)
-def _images() -> tuple[dict[str, Any], ...]:
-    table = json.loads((Path(__file__).parent / "supported_images.json").read_text(encoding="utf-8"))
-    return tuple(_document(dict(zip(table["columns"], row, strict=True))) for row in table["images"])
-
-
-def _document(row: dict[str, Any]) -> dict[str, Any]:
-    reference = {name: row.pop(name) for name in ("publisher", "offer", "sku")}
-    document = {"imageReference": {**reference, "version": "latest"}, **row}
-    if row["batchSupportEndOfLife"]:
-        document["batchSupportEndOfLife"] += "T00:00:00Z"
-    return {name: value for name, value in document.items() if value}

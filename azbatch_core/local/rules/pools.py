@@ -15,6 +15,7 @@ from azbatch_core.local.rules.checks import (
     check_seconds,
 )
 from azbatch_core.local.rules.documents import default_identity, put_written, without_secrets
+from azbatch_core.local.rules.images import check_image
 from azbatch_core.local.rules.times import moment, ticks_of
 
 if TYPE_CHECKING:
@@ -112,6 +113,9 @@ def check_fields(body: Doc) -> None:
     slots = body.get("taskSlotsPerNode")
     if slots is not None and not 1 <= slots <= _SLOTS_MOST:
         raise invalid_property("taskSlotsPerNode", slots, f"The value must be between 1 and {_SLOTS_MOST}.")
+    image = (body.get("virtualMachineConfiguration") or {}).get("imageReference")
+    if image is not None:
+        check_image(image)
     check_metadata(body)
     check_packages(body)
     start = body.get("startTask")
@@ -133,6 +137,14 @@ def fill_start_task(given: Doc) -> Doc:
         "maxTaskRetryCount": given.get("maxTaskRetryCount") or 0,
         "userIdentity": given.get("userIdentity") or default_identity(),
         "waitForSuccess": given.get("waitForSuccess", True),
+    }
+
+
+def _fill_user(given: Doc) -> Doc:
+    """A user account of a Windows pool as echoed; recorded: the default mode of login is spelt out."""
+    return {
+        **given,
+        "windowsUserConfiguration": {"loginMode": "batch", **given.get("windowsUserConfiguration", {})},
     }
 
 
@@ -168,6 +180,8 @@ def fill(body: Doc) -> Doc:
         spec["startTask"] = fill_start_task(spec["startTask"])
     if spec.get("virtualMachineConfiguration"):
         spec["virtualMachineConfiguration"] = _fill_vm(spec["virtualMachineConfiguration"])
+        if spec["virtualMachineConfiguration"].get("nodeAgentSKUId", "").startswith("batch.node.windows"):
+            spec["userAccounts"] = [_fill_user(user) for user in spec.get("userAccounts") or ()]
     if spec.get("networkConfiguration"):
         spec["networkConfiguration"] = {"dynamicVNetAssignmentScope": "none", **spec["networkConfiguration"]}
     _drop_empty(spec)
@@ -176,7 +190,7 @@ def fill(body: Doc) -> Doc:
 
 def _drop_empty(spec: Doc) -> None:
     # Lists that were given empty are not echoed (recorded for metadata and package references).
-    for name in ("metadata", "applicationPackageReferences"):
+    for name in ("metadata", "applicationPackageReferences", "userAccounts"):
         if not spec.get(name):
             spec.pop(name, None)
 

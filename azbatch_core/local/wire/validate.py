@@ -61,7 +61,11 @@ def validate(model: str, body: Any, *, older: bool = False) -> dict[str, Any]:
 @cache
 def _model(name: str, *, older: bool) -> Check:
     declared = schema()["models"][name]
-    checks = {key: _check(kind, older=older) for key, (kind, flags) in declared.items() if flags != "o"}
+    checks = {
+        key: _STRICTER.get((name, key)) or _check(kind, older=older)
+        for key, (kind, flags) in declared.items()
+        if flags != "o"
+    }
     required = [key for key, (_, flags) in declared.items() if flags == "r"]
     dropped = _OLDER.get(name, frozenset()) if older else frozenset()
     find = checks.get
@@ -192,6 +196,15 @@ def _map(value: Any, name: str) -> dict[str, Any]:
         raise invalid_property(name, value, "An object is expected.")
     return value
 
+
+def _variable(value: Any, name: str) -> str:
+    text = _string(value, name)
+    if not text or "=" in text or "\0" in text:
+        raise invalid_property(name, value, "The name of a variable is not empty and has no equals sign.")
+    return text
+
+
+_STRICTER: dict[tuple[str, str], Check] = {("EnvironmentSetting", "name"): _variable}
 
 _PLAIN: dict[str, Check] = {
     "string": _string,

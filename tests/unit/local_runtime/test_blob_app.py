@@ -83,6 +83,14 @@ def test_every_operation_asks_who_it_is(app: BlobApp) -> None:
         assert (status, headers["x-ms-error-code"]) == (401, "NoAuthenticationInformation")
 
 
+@pytest.mark.parametrize(("method", "query"), [("POST", b""), ("PATCH", b"comp=x"), ("PUT", b"comp=lease")])
+def test_what_is_not_served_is_said_to_those_only_who_may_ask(
+    app: BlobApp, method: str, query: bytes
+) -> None:
+    status, headers, _ = ask(app, method, b"/acct/box/x", query)
+    assert (status, headers["x-ms-error-code"]) == (401, "NoAuthenticationInformation")
+
+
 @pytest.mark.parametrize(
     "authorization",
     [
