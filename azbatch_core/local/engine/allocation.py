@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.store.records import Allocation, Doc
 
-__all__ = ["advance", "begin_delete", "begin_resize", "current", "new_pool", "stop_resize"]
+__all__ = ["advance", "begin_delete", "begin_removal", "begin_resize", "current", "new_pool", "stop_resize"]
 
 
 def current(account: Account, pool: Pool) -> tuple[int, int]:
@@ -113,6 +113,20 @@ def _add_node(account: Account, pool: Pool, *, dedicated: bool) -> None:
     account.add_node(node)
     account.touch(node)
     boot(account, node)
+
+
+def begin_removal(account: Account, pool: Pool, nodes: list[Node], body: Doc, now: int) -> None:
+    """Take these nodes away; the pool's targets become what is left."""
+    pool.resize_timeout = body.get("resizeTimeout") or "PT15M"
+    pool.deallocation = body.get("nodeDeallocationOption") or "requeue"
+    pool.resize_errors = []
+    pool.resize_started = True
+    dedicated, spot = current(account, pool)
+    going = sum(node.dedicated for node in nodes)
+    pool.dedicated, pool.spot = dedicated - going, spot - (len(nodes) - going)
+    _set_allocation(account, pool, "resizing", now)
+    for node in nodes:
+        begin_leaving(account, node, pool.deallocation)
 
 
 def stop_resize(account: Account, pool: Pool) -> None:

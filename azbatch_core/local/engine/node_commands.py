@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.engine import node_actions
 from azbatch_core.local.engine.base import Commands
 from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.engine.pool_commands import find_pool
 from azbatch_core.local.errors import BatchError
-from azbatch_core.local.rules.nodes import node_counts, node_document
+from azbatch_core.local.rules.nodes import node_counts, node_document, refuse_unless
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from azbatch_core.local.engine.account import Account
     from azbatch_core.local.engine.paging import Listed
     from azbatch_core.local.odata.parser import Match
-    from azbatch_core.local.store.records import Doc, Node, Pool
+    from azbatch_core.local.rules.nodes import GoingDown
+    from azbatch_core.local.store.records import Deallocation, Doc, Node
 
-__all__ = ["NodeCommands"]
-
-_UNREACHABLE = {"creating": "NodeBeingCreated", "starting": "NodeBeingStarted"}
+__all__ = ["NodeCommands", "find_node"]
 
 
 class NodeCommands(Commands):
@@ -32,8 +33,7 @@ class NodeCommands(Commands):
         Raises:
             BatchError: PoolNotFound, NodeNotFound.
         """
-        pool = find_pool(self.account, pool_id)
-        return self._node_doc(self._node(pool, node_id))
+        return self._node_doc(find_node(self.account, pool_id, node_id))
 
     def page(
         self,
@@ -53,24 +53,60 @@ class NodeCommands(Commands):
         nodes = [node for node in self.account.pool_nodes[pool.key].values() if state in {None, node.state}]
         return page(by_id(nodes, lambda node: node.id, after), self._node_doc, match, limit)
 
+    def go_down(self, pool_id: str, node_id: str, state: GoingDown, option: Deallocation) -> None:
+        """Reboot, reimage or deallocate a node; on return it is in `state`, and what it ran is ending.
+
+        Raises:
+            BatchError: PoolNotFound, NodeNotFound, NodeBeingCreated, NodeBeingStarted, NodeBeingRebooted,
+                NodeBeingReimaged, NodeStateUnusable, OperationInvalidForCurrentState.
+        """
+        node = find_node(self.account, pool_id, node_id)
+        refuse_unless(node, state)
+        node_actions.go_down(self.account, node, state, option)
+        self.done()
+
+    def start(self, pool_id: str, node_id: str) -> None:
+        """Start a deallocated node; on return it is `starting`.
+
+        Raises:
+            BatchError: as for `go_down`; every node that is not deallocated is refused.
+        """
+        node = find_node(self.account, pool_id, node_id)
+        refuse_unless(node, "starting")
+        node_actions.start(self.account, node)
+        self.done()
+
+    def disable_scheduling(self, pool_id: str, node_id: str, option: Deallocation) -> None:
+        """Give a node no more tasks; on return an idle one is `offline`.
+
+        Raises:
+            BatchError: as for `go_down`, and NodeAlreadyInTargetSchedulingState.
+        """
+        node = find_node(self.account, pool_id, node_id)
+        refuse_unless(node, "disabled")
+        node_actions.disable(self.account, node, option)
+        self.done()
+
+    def enable_scheduling(self, pool_id: str, node_id: str) -> None:
+        """Let a node take tasks again; on return one that was `offline` is `idle`.
+
+        Raises:
+            BatchError: as for `go_down`, and NodeAlreadyInTargetSchedulingState.
+        """
+        node = find_node(self.account, pool_id, node_id)
+        refuse_unless(node, "enabled")
+        node_actions.enable(self.account, node)
+        self.done()
+
     def directory(self, pool_id: str, node_id: str) -> Path:
         """The folder that stands for `AZ_BATCH_NODE_ROOT_DIR` of a node.
 
         Raises:
-            BatchError: PoolNotFound, NodeNotFound, NodeBeingCreated, NodeBeingStarted.
+            BatchError: PoolNotFound, NodeNotFound, and one that names the node's state if it is not up.
         """
-        node = self._node(find_pool(self.account, pool_id), node_id)
-        code = _UNREACHABLE.get(node.state)
-        if code is not None:
-            raise BatchError(code)
+        node = find_node(self.account, pool_id, node_id)
+        refuse_unless(node, "files")
         return self.account.place(node).root
-
-    def _node(self, pool: Pool, node_id: str) -> Node:
-        wanted = node_id.lower()
-        for node in self.account.pool_nodes[pool.key].values():
-            if node.id == wanted:
-                return node
-        raise BatchError("NodeNotFound")
 
     def _node_doc(self, node: Node) -> Doc:
         account = self.account
@@ -88,3 +124,13 @@ class NodeCommands(Commands):
             limit,
             name=lambda doc: str(doc["poolId"]),
         )
+
+
+def find_node(account: Account, pool_id: str, node_id: str) -> Node:
+    """A node's record; raises PoolNotFound, NodeNotFound."""
+    pool = find_pool(account, pool_id)
+    wanted = node_id.lower()
+    for node in account.pool_nodes[pool.key].values():
+        if node.id == wanted:
+            return node
+    raise BatchError("NodeNotFound")

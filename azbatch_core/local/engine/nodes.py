@@ -9,6 +9,7 @@ from azbatch_core.local.engine.account import Execution
 from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.rules.nodes import resting_state
 from azbatch_core.local.rules.times import moment, ticks_of
+from azbatch_core.local.wire.durations import TICKS_PER_SECOND
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account, StopReason
@@ -45,14 +46,15 @@ def boot(account: Account, node: Node) -> None:
     account.after("boot", node.key, half, start)
 
 
-def come_up(account: Account, node: Node) -> None:
-    """Bring a node up that was up before: in the state it is in, then its start task, idle."""
+def come_up(account: Account, node: Node, began: int) -> None:
+    """Bring a node up that was up before, in the state it is in; its boot `began` then (in ticks)."""
 
     def up() -> None:
         if make_folders(account, node):
             _up(account, node)
 
-    account.after("boot", node.key, account.settings.boot_time, up)
+    elapsed = (account.now() - began) / TICKS_PER_SECOND
+    account.after("boot", node.key, max(0.0, account.settings.boot_time - elapsed), up)
 
 
 def make_folders(account: Account, node: Node) -> bool:
@@ -190,7 +192,7 @@ def stay(account: Account, node: Node) -> None:
         open_node(account, node)
     else:
         account.set_node_state(node, "starting")
-        come_up(account, node)
+        come_up(account, node, account.now())
 
 
 def check_leaving(account: Account, node: Node) -> None:

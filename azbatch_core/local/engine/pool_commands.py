@@ -118,12 +118,7 @@ class PoolCommands(Commands):
         rules.check_resize(body)
         if body.get("targetDedicatedNodes") is None and body.get("targetLowPriorityNodes") is None:
             raise BatchError("MissingRequiredProperty", PropertyName="targetDedicatedNodes")
-        if pool.spec["enableAutoScale"]:
-            raise BatchError(
-                "OperationInvalidForCurrentState", Reason="Automatic scaling is enabled on the pool."
-            )
-        if pool.allocation != "steady":
-            raise BatchError("PoolBeingResized")
+        self._refuse_resize(pool)
         pool.modified = self.account.stamp()
         allocation.begin_resize(self.account, pool, body, pool.modified)
         self.done()
@@ -141,6 +136,36 @@ class PoolCommands(Commands):
         allocation.stop_resize(self.account, pool)
         self.done()
         return self._pool_doc(pool)
+
+    def remove_nodes(self, pool_id: str, body: Doc) -> Doc:
+        """Take nodes out of a pool; on return it is `resizing` and they are `leavingpool`.
+
+        Raises:
+            BatchError: PoolNotFound, PoolBeingDeleted, PoolBeingResized, InvalidPropertyValue, NodeNotFound,
+                OperationInvalidForCurrentState (the pool scales by itself).
+        """
+        pool = self._usable_pool(pool_id)
+        rules.check_removal(body)
+        self._refuse_resize(pool)
+        by_id = {node.id: node for node in self.account.pool_nodes[pool.key].values()}
+        wanted = dict.fromkeys(item.lower() for item in body["nodeList"])
+        missing = [item for item in wanted if item not in by_id]
+        if missing:
+            raise BatchError("NodeNotFound", NodeId=missing[0])
+        pool.modified = self.account.stamp()
+        nodes = [by_id[item] for item in wanted]
+        allocation.begin_removal(self.account, pool, nodes, body, pool.modified)
+        self.done()
+        return self._pool_doc(pool)
+
+    def _refuse_resize(self, pool: Pool) -> None:
+        """Raise if a pool cannot be resized by hand now."""
+        if pool.spec["enableAutoScale"]:
+            raise BatchError(
+                "OperationInvalidForCurrentState", Reason="Automatic scaling is enabled on the pool."
+            )
+        if pool.allocation != "steady":
+            raise BatchError("PoolBeingResized")
 
     def delete(self, pool_id: str) -> Doc:
         """Begin to delete a pool; on return it is `deleting`. Running tasks are requeued.

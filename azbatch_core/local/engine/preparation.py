@@ -8,6 +8,7 @@ from azbatch_core.local.engine.account import Execution
 from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.engine.nodes import put_outcome
 from azbatch_core.local.rules.documents import job_folder
+from azbatch_core.local.rules.nodes import UP
 from azbatch_core.local.rules.times import moment
 from azbatch_core.local.store.records import Preparation
 
@@ -136,13 +137,20 @@ def start_releases(account: Account, job: Job) -> None:
     account.touch(job)
     for preparation in account.preparations[job.key].values():
         node = account.nodes.get(preparation.node)
-        if node is None or node.leaving is not None or preparation.state != "ready" or not preparation.ran:
+        if node is None or node.state not in UP or not _prepared(job, preparation):
             continue
         execution = Execution("release", node, job, task["id"], task)
         account.enter(execution)
         preparation.release = _record(account, job, node, task)
         preparation.release["startTime"] = moment(launch(account, execution))
         account.touch(preparation)
+
+
+def _prepared(job: Job, preparation: Preparation) -> bool:
+    """Whether the preparation completed and a task of the job ran, be it before a reboot."""
+    waited = job.spec["jobPreparationTask"]["waitForSuccess"] or preparation.info.get("result") == "success"
+    state = preparation.state
+    return preparation.ran and (state == "ready" or (state == "stale" and waited))
 
 
 def settle_release(account: Account, execution: Execution, outcome: Outcome) -> None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from azbatch_core.local.engine import allocation, jobs, nodes, retention, scaling
+import orjson
+
+from azbatch_core.local.engine import allocation, jobs, node_actions, nodes, retention, scaling
+from azbatch_core.local.rules.times import moment
+from azbatch_core.local.runtime.failures import failure
 from azbatch_core.local.store.records import Job, Node, Pool, Preparation
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
+    from azbatch_core.local.store.tasks import Task
 
 __all__ = ["recover"]
 
@@ -17,11 +22,12 @@ def recover(account: Account) -> None:
     """Restore records, put tasks that were on a node back to active, resume what was under way.
 
     Neither retries nor requeues are counted: no user asked for it (SDK BatchTaskExecutionInfo.requeue_count).
+    Tasks of nodes that a user was taking away end as they had been told to.
     Start tasks that completed are not run again; preparations that did not complete are.
     """
     _load(account)
     for task in account.store.tasks.live():
-        account.store.tasks.back(task.seq, account.now())
+        _end_try(account, task)
     _count(account)
     for node in tuple(account.nodes.values()):
         _resume_node(account, node)
@@ -37,6 +43,29 @@ def recover(account: Account) -> None:
     retention.arm(account)
 
 
+def _end_try(account: Account, task: Task) -> None:
+    """A task was on a node when the service died: its try is over."""
+    table, now = account.store.tasks, account.now()
+    node = None if task.node is None else account.nodes.get(task.node)
+    if node is not None and "terminate" in {node.leaving, node.waits}:
+        ended = orjson.dumps(failure("TaskEnded"))
+        started, retention_time = task.started, orjson.loads(task.spec)["constraints"]["retentionTime"]
+        table.complete(
+            task.seq,
+            now,
+            started=started,
+            ended=now,
+            exit_code=None,
+            failure=ended,
+            expires=None if started is None else retention.expiry(now, retention_time),
+            satisfied=False,
+        )
+    elif node is not None and node.leaving == "requeue":
+        table.requeue(task.seq, now)
+    else:
+        table.back(task.seq, now)
+
+
 def _load(account: Account) -> None:
     for pool in account.store.load(Pool):
         account.add_pool(pool)
@@ -49,8 +78,12 @@ def _load(account: Account) -> None:
     account.stamped_until(account.store.tasks.last_modified())
     for preparation in account.store.load(Preparation):
         if preparation.state == "running":
-            account.store.delete(preparation)
-            continue
+            if not preparation.ran:
+                account.store.delete(preparation)
+                continue
+            # It ran again after a reboot; what its job's tasks left on the node is to be released still.
+            preparation.state = "stale"
+            preparation.info |= {"state": "completed", "endTime": moment(account.now()), "result": "failure"}
         account.preparations[preparation.job][preparation.node] = preparation
         if preparation.state == "failed" and preparation.node in account.nodes:
             _bar(account, preparation)
@@ -77,10 +110,10 @@ def _count(account: Account) -> None:
 def _resume_node(account: Account, node: Node) -> None:
     if node.leaving is not None:
         account.due_nodes[node.key] = None
-    elif node.state in {"creating", "starting", "waitingforstarttask"}:
+    elif node.booted is None and node.state in {"creating", "starting"}:
         nodes.boot(account, node)
-    elif node.state not in {"starttaskfailed", "unusable"} and nodes.make_folders(account, node):
-        nodes.open_node(account, node)
+    else:
+        node_actions.resume(account, node)
 
 
 def _resume_resize(account: Account, pool: Pool) -> None:

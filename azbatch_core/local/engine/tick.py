@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from azbatch_core.local.engine import allocation, jobs, nodes, preparation, tasks
+from azbatch_core.local.engine import allocation, jobs, node_actions, nodes, preparation, tasks
 from azbatch_core.local.engine.dispatch import fill_pool
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _turn(account: Account) -> None:
     for execution, outcome in finished:
         _settle(account, execution, outcome)
     for node in _drain(account.due_nodes, account.nodes):
-        nodes.check_leaving(account, node)
+        node_actions.check(account, node)
     for job in _drain(account.due_jobs, account.jobs):
         jobs.advance(account, job)
     for pool in _drain(account.due_pools, account.pools):

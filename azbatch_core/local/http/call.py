@@ -103,6 +103,10 @@ class Call:
         headers = {"DataServiceId": self.url} if named else {}
         return Response(self.operation.status, {**headers, **_tags(document)})
 
+    def acted(self) -> Response:
+        """The operation's status, without a body, for an action on what has no ETag."""
+        return Response(self.operation.status, {"DataServiceId": self.url})
+
     def done(self) -> Response:
         """The operation's status, without a body and without the headers of a resource."""
         return Response(self.operation.status, self._written_headers())

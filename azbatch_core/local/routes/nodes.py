@@ -9,6 +9,8 @@ from azbatch_core.local.http import casing
 if TYPE_CHECKING:
     from azbatch_core.local.http.call import Call
     from azbatch_core.local.http.response import Response
+    from azbatch_core.local.rules.nodes import GoingDown
+    from azbatch_core.local.store.records import Deallocation
 
 
 def list_nodes(call: Call) -> Response:
@@ -24,6 +26,46 @@ def get(call: Call) -> Response:
     """GET /pools/{poolId}/nodes/{nodeId}."""
     document = call.engine.nodes.get(call.ids["poolId"], call.ids["nodeId"])
     return call.element(document, casing.NODE, tagged=False)
+
+
+def reboot(call: Call) -> Response:
+    """POST …/reboot."""
+    return _go_down(call, "rebooting", "nodeRebootOption")
+
+
+def reimage(call: Call) -> Response:
+    """POST …/reimage."""
+    return _go_down(call, "reimaging", "nodeReimageOption")
+
+
+def deallocate(call: Call) -> Response:
+    """POST …/deallocate."""
+    return _go_down(call, "deallocating", "nodeDeallocateOption")
+
+
+def _go_down(call: Call, state: GoingDown, option: str) -> Response:
+    engine, ids = call.engine, call.ids
+    engine.nodes.go_down(ids["poolId"], ids["nodeId"], state, call.body.get(option) or "requeue")
+    return call.acted()
+
+
+def start(call: Call) -> Response:
+    """POST …/start."""
+    call.engine.nodes.start(call.ids["poolId"], call.ids["nodeId"])
+    return call.acted()
+
+
+def disable_scheduling(call: Call) -> Response:
+    """POST …/disablescheduling."""
+    option: Deallocation = call.body.get("nodeDisableSchedulingOption") or "requeue"
+    call.engine.nodes.disable_scheduling(call.ids["poolId"], call.ids["nodeId"], option)
+    return call.acted()
+
+
+def enable_scheduling(call: Call) -> Response:
+    """POST …/enablescheduling."""
+    call.engine.nodes.enable_scheduling(call.ids["poolId"], call.ids["nodeId"])
+    return call.acted()
 
 
 def counts(call: Call) -> Response:

@@ -56,6 +56,11 @@ def stop_resize(call: Call) -> Response:
     return call.written(call.engine.pools.stop_resize(call.ids["poolId"]))
 
 
+def remove_nodes(call: Call) -> Response:
+    """POST /pools/{poolId}/removenodes."""
+    return call.written(call.engine.pools.remove_nodes(call.ids["poolId"], call.body))
+
+
 def enable_auto_scale(call: Call) -> Response:
     """POST /pools/{poolId}/enableautoscale."""
     return call.written(call.engine.pools.enable_auto_scale(call.ids["poolId"], call.body))

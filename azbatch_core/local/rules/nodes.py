@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules.documents import without_secrets
 from azbatch_core.local.rules.times import moment
 
@@ -14,11 +15,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMING",
+    "GOING_DOWN",
+    "KEEPS_DISK",
+    "UP",
     "USABLE",
+    "Action",
+    "GoingDown",
     "address_of",
     "node_counts",
     "node_document",
     "node_id",
+    "refuse_unless",
     "resting_state",
     "with_recent",
 ]
@@ -31,6 +38,40 @@ COMING: frozenset[NodeState] = frozenset(
 )
 """States that end in a usable node if all goes well."""
 
+GoingDown = Literal["rebooting", "reimaging", "deallocating"]
+GOING_DOWN: frozenset[NodeState] = frozenset({"rebooting", "reimaging", "deallocating"})
+"""States in which a node gets rid of its tasks and then goes down."""
+
+KEEPS_DISK: frozenset[NodeState] = frozenset({"rebooting"})
+"""Those of them after which the node's files are still there: the root lies on the temporary disk."""
+
+Action = Literal[
+    "rebooting", "reimaging", "deallocating", "starting", "disabled", "enabled", "users", "files"
+]
+"""What may be asked of a node: a state to go to, a scheduling state, or access to its users or files."""
+
+UP: frozenset[NodeState] = frozenset(
+    {"idle", "running", "offline", "waitingforstarttask", "starttaskfailed"}
+)
+"""States of a node that runs and answers."""
+
+_ALLOWED: dict[Action, frozenset[NodeState]] = {
+    "rebooting": UP | {"creating", "starting", "unusable"},
+    "reimaging": UP | {"creating", "starting", "unusable"},
+    "deallocating": frozenset({"idle", "running", "offline"}),
+    "starting": frozenset({"deallocated"}),
+    "disabled": UP,
+    "enabled": UP,
+    "users": UP,
+    "files": UP | {"unusable", "leavingpool"},
+}
+_STATE_CODES: dict[NodeState, str] = {
+    "creating": "NodeBeingCreated",
+    "starting": "NodeBeingStarted",
+    "rebooting": "NodeBeingRebooted",
+    "reimaging": "NodeBeingReimaged",
+    "unusable": "NodeStateUnusable",
+}
 RECENT_MOST = 10
 
 _COUNTS = (
@@ -66,6 +107,22 @@ def address_of(number: int) -> str:
     net, host = divmod(number, _PER_NET)
     high, low = divmod(net, _NETS)
     return f"127.{1 + high % _PER_NET}.{low}.{host + 1}"
+
+
+def refuse_unless(node: Node, action: Action) -> None:
+    """Raise the service's error if a node's state does not allow an action.
+
+    Documented is "only idle or running" for all of them but starting; a reboot was recorded to be accepted
+    from `creating` on, and reboots are the documented cure of nodes that failed to start or are unusable.
+    """
+    if action == node.scheduling:
+        raise BatchError("NodeAlreadyInTargetSchedulingState")
+    if node.state in _ALLOWED[action]:
+        return
+    code = _STATE_CODES.get(node.state)
+    if code is not None:
+        raise BatchError(code)
+    raise BatchError("OperationInvalidForCurrentState", Reason=f"The node is in state {node.state}.")
 
 
 def resting_state(scheduling: Scheduling) -> NodeState:

@@ -32,6 +32,7 @@ __all__ = [
     "check_formula",
     "check_interval",
     "check_new",
+    "check_removal",
     "check_resize",
     "fill",
     "fill_start_task",
@@ -43,6 +44,7 @@ __all__ = [
 
 _SLOTS_MOST = 256
 _RESIZE_LEAST = 300.0
+_REMOVED_MOST = 100
 _INTERVAL_LEAST, _INTERVAL_MOST = 300.0, 168 * 3600.0
 _VM_SIZE = re.compile(r"(standard|basic)_[a-z0-9_\-]+", re.IGNORECASE)
 _PATCHABLE = (
@@ -127,6 +129,15 @@ def check_resize(body: Doc) -> None:
     """Refuse wrong targets and a resize timeout under five minutes."""
     check_at_least(body, "targetDedicatedNodes", 0)
     check_at_least(body, "targetLowPriorityNodes", 0)
+    check_seconds(body, "resizeTimeout", least=_RESIZE_LEAST)
+
+
+def check_removal(body: Doc) -> None:
+    """Refuse a removal of no node or of more than 100 (SDK BatchNodeRemoveOptions), and a short timeout."""
+    count = len(body["nodeList"])
+    if not 1 <= count <= _REMOVED_MOST:
+        reason = f"Between 1 and {_REMOVED_MOST} nodes can be removed in one request; it names {count}."
+        raise invalid_property("nodeList", count, reason)
     check_seconds(body, "resizeTimeout", least=_RESIZE_LEAST)
 
 

@@ -175,6 +175,12 @@ class Runtime(Protocol):
     def remove_node(self, place: NodePlace) -> None:
         """Stop what runs there (cause `node`). On return the node's root is gone."""
 
+    def halt_node(self, place: NodePlace, *, wipe: bool) -> asyncio.Future[None]:
+        """Kill what tasks that have ended left behind on a node; with `wipe`, its root goes, too.
+
+        Resolved, never with an exception, once no process of the node is alive.
+        """
+
     def launch(self, launch: Launch) -> Running:
         """Begin a try. The task's directory is emptied first.
 

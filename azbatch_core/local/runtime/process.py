@@ -103,6 +103,15 @@ class ProcessRuntime:
         with suppress(RuntimeError):  # no loop runs: then no task of ours does either
             self._start(self.reaper.kill(node_mark(place.root)))
 
+    def halt_node(self, place: NodePlace, *, wipe: bool) -> asyncio.Future[None]:
+        """See `Runtime.halt_node`."""
+        return self._start(self._halt(place.root, wipe=wipe))
+
+    async def _halt(self, root: Path, *, wipe: bool) -> None:
+        await self.reaper.kill(node_mark(root))
+        if wipe:
+            self.trash.throw(root)
+
     def launch(self, launch: Launch) -> Attempt:
         """See `Runtime.launch`."""
         if self._closed:
@@ -166,7 +175,7 @@ class ProcessRuntime:
             self._warned = True
             log.warning("Container tasks run on this machine itself: there is no container runtime")
 
-    def _start(self, work: Coroutine[None, None, None]) -> None:
+    def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         try:
             task = asyncio.get_running_loop().create_task(work)
         except RuntimeError:
@@ -174,6 +183,7 @@ class ProcessRuntime:
             raise
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        return task
 
     def _shut_down(self) -> None:
         for pool in (self._killing, self._deleting):

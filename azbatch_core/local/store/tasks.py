@@ -386,6 +386,12 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
             "UPDATE tasks SET expires=NULL, cleaned=1 WHERE seq=?", [(seq,) for seq in seqs]
         )
 
+    def lose_files(self, node: int) -> None:
+        """The disk of a node is gone, and with it the directories of the tasks that ran there."""
+        self._home.begin().execute(
+            "UPDATE tasks SET expires=NULL, cleaned=1 WHERE expires IS NOT NULL AND node=?", (node,)
+        )
+
     def delete(self, seqs: Iterable[int]) -> None:
         """Forget tasks."""
         self._home.begin().executemany("DELETE FROM tasks WHERE seq=?", [(seq,) for seq in seqs])

@@ -98,7 +98,16 @@ class FakeRuntime:
     def remove_node(self, place: NodePlace) -> None:
         """Remove the folder; nothing may run there."""
         assert not [i for i in self.tries if i.launch.node.node_id == place.node_id and not i.done.done()]
-        shutil.rmtree(place.root)
+        shutil.rmtree(place.root, ignore_errors=True)
+
+    def halt_node(self, place: NodePlace, *, wipe: bool) -> asyncio.Future[None]:
+        """Nothing may run there; wiping takes the folder away."""
+        assert not [i for i in self.tries if i.launch.node.node_id == place.node_id and not i.done.done()]
+        if wipe:
+            shutil.rmtree(place.root, ignore_errors=True)
+        halted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        halted.set_result(None)
+        return halted
 
     def launch(self, launch: Launch) -> FakeTry:
         """Begin a try; no task may run twice at once."""
