@@ -50,9 +50,7 @@ Action = Literal[
 ]
 """What may be asked of a node: a state to go to, a scheduling state, or access to its users or files."""
 
-UP: frozenset[NodeState] = frozenset(
-    {"idle", "running", "offline", "waitingforstarttask", "starttaskfailed"}
-)
+UP: frozenset[NodeState] = frozenset({"idle", "running", "offline", "waitingforstarttask", "starttaskfailed"})
 """States of a node that runs and answers."""
 
 _ALLOWED: dict[Action, frozenset[NodeState]] = {

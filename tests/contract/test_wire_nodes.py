@@ -1,0 +1,227 @@
+"""What users do to nodes, through the SDK."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from azure.batch import BatchClient, models
+from azure.batch.models import _models as unlisted  # the options of node actions are not exported
+from azure.core.credentials import AzureNamedKeyCredential
+from azure.core.exceptions import HttpResponseError
+from wire_client import Wire
+
+from azbatch_core.local import LocalBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TURNS = 3000
+# Left out, or empty, the SDK raises before it sends anything.
+REBOOT = unlisted.BatchNodeRebootOptions(node_reboot_kind="requeue")
+REIMAGE = unlisted.BatchNodeReimageOptions(node_reimage_option="requeue")
+DEALLOCATE = unlisted.BatchNodeDeallocateOptions(node_deallocate_option="requeue")
+DISABLE = models.BatchNodeDisableSchedulingOptions(node_disable_scheduling_option="requeue")
+
+
+@pytest.fixture(scope="module")
+def batch() -> Iterator[LocalBatch]:
+    with LocalBatch() as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def client(batch: LocalBatch) -> Iterator[BatchClient]:
+    key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
+    with BatchClient(batch.endpoint, key, retry_total=0, polling_interval=0) as client:
+        yield client
+
+
+@pytest.fixture
+def pool(client: BatchClient, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A pool of two nodes for one test."""
+    pool_id = request.node.name.replace("[", "-").rstrip("]")[:60]
+    client.create_pool(options(pool_id, 2))
+    until(lambda: [node.state for node in client.list_nodes(pool_id)] == ["idle", "idle"])
+    yield pool_id
+    client.begin_delete_pool(pool_id, polling_interval=0).wait()
+
+
+def options(pool_id: str, nodes: int, **more: Any) -> models.BatchPoolCreateOptions:
+    return models.BatchPoolCreateOptions(
+        id=pool_id,
+        vm_size="standard_d2s_v3",
+        target_dedicated_nodes=nodes,
+        virtual_machine_configuration=models.VirtualMachineConfiguration(
+            image_reference=models.BatchVmImageReference(
+                publisher="canonical", offer="ubuntu-24_04-lts", sku="server"
+            ),
+            node_agent_sku_id="batch.node.ubuntu 24.04",
+        ),
+        **more,
+    )
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Ask until it is so; each question gives the service a turn."""
+    for _ in range(TURNS):
+        if condition():
+            return
+    raise AssertionError("it does not come about")
+
+
+def refusal(call: Callable[[], object]) -> tuple[int | None, str]:
+    with pytest.raises(HttpResponseError) as error:
+        call()
+    assert error.value.error is not None
+    return error.value.status_code, str(error.value.error.code)
+
+
+def run(client: BatchClient, pool_id: str, node: str, command: str) -> str:
+    """Run a task on a node, which may be one of its own; its job's id."""
+    job_id = f"{pool_id}-job"[-60:]
+    client.create_job(
+        models.BatchJobCreateOptions(id=job_id, pool_info=models.BatchPoolInfo(pool_id=pool_id))
+    )
+    affinity = models.BatchAffinityInfo(affinity_id=f"TVM:{node}")
+    client.create_task(
+        job_id, models.BatchTaskCreateOptions(id="t", command_line=command, affinity_info=affinity)
+    )
+    until(lambda: client.get_task(job_id, "t").state in {"running", "completed"})
+    return job_id
+
+
+def test_a_node_reboots_and_runs_its_start_task_again(client: BatchClient, pool: str) -> None:
+    client.update_pool(
+        pool,
+        models.BatchPoolUpdateOptions(start_task=models.BatchStartTask(command_line="/bin/echo started")),
+    )
+    node = next(iter(client.list_nodes(pool))).id
+    before = client.get_node(pool, node)
+    assert before.start_task_info is None
+    client.begin_reboot_node(pool, node, REBOOT, polling_interval=0).wait()
+    until(lambda: client.get_node(pool, node).state == "idle")
+    after = client.get_node(pool, node)
+    assert after.start_task_info is not None
+    assert after.start_task_info.result == "success"
+    assert after.allocation_time == before.allocation_time
+    assert after.last_boot_time is not None
+    assert before.last_boot_time is not None
+    assert after.last_boot_time > before.last_boot_time
+    assert b"".join(client.download_node_file(pool, node, "startup/stdout.txt")) == b"started\n"
+
+
+def test_a_reboot_ends_tasks_and_the_processes_they_left(client: BatchClient, pool: str) -> None:
+    node = next(iter(client.list_nodes(pool))).id
+    left = "/bin/bash -c 'echo kept > $AZ_BATCH_NODE_SHARED_DIR/file; setsid sleep 600 & echo $!; sleep 600'"
+    job_id = run(client, pool, node, left)
+    until(lambda: b"".join(client.download_task_file(job_id, "t", "stdout.txt")) != b"")
+    pid = int(b"".join(client.download_task_file(job_id, "t", "stdout.txt")))
+    client.begin_reboot_node(
+        pool, node, unlisted.BatchNodeRebootOptions(node_reboot_kind="terminate"), polling_interval=0
+    ).wait()
+    task = client.get_task(job_id, "t")
+    assert task.state == "completed"
+    assert task.execution_info is not None
+    assert task.execution_info.failure_info is not None
+    assert task.execution_info.failure_info.code == "TaskEnded"
+    until(lambda: client.get_node(pool, node).state == "idle")
+    with pytest.raises(ProcessLookupError):
+        signal_of(pid)
+    assert b"".join(client.download_node_file(pool, node, "shared/file")) == b"kept\n"
+    client.begin_delete_job(job_id, polling_interval=0).wait()
+
+
+def signal_of(pid: int) -> None:
+    """Raises ProcessLookupError if there is no such process, or only what is left of it."""
+    import os
+    from pathlib import Path
+
+    os.kill(pid, 0)
+    if Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z":
+        raise ProcessLookupError
+
+
+def test_a_reimaged_node_has_a_fresh_disk(client: BatchClient, pool: str) -> None:
+    node = next(iter(client.list_nodes(pool))).id
+    job_id = run(client, pool, node, "/bin/bash -c 'echo x > $AZ_BATCH_NODE_SHARED_DIR/file'")
+    until(lambda: client.get_task(job_id, "t").state == "completed")
+    assert "shared/file" in [file.name for file in client.list_node_files(pool, node, recursive=True)]
+    client.begin_reimage_node(pool, node, REIMAGE, polling_interval=0).wait()
+    until(lambda: client.get_node(pool, node).state == "idle")
+    names = [file.name for file in client.list_node_files(pool, node, recursive=True)]
+    assert "shared" in names
+    assert "shared/file" not in names
+    assert refusal(lambda: list(client.list_task_files(job_id, "t")))[1] == "TaskFilesCleanedup"
+    client.begin_delete_job(job_id, polling_interval=0).wait()
+
+
+def test_a_node_is_deallocated_and_started(client: BatchClient, pool: str) -> None:
+    node = next(iter(client.list_nodes(pool))).id
+    assert refusal(lambda: client.begin_start_node(pool, node)) == (409, "OperationInvalidForCurrentState")
+    client.begin_deallocate_node(pool, node, DEALLOCATE, polling_interval=0).wait()
+    assert client.get_node(pool, node).state == "deallocated"
+    [counts] = client.list_pool_node_counts(filter=f"poolId eq '{pool}'")
+    assert counts.dedicated is not None
+    assert (counts.dedicated.deallocated, counts.dedicated.idle, counts.dedicated.total) == (1, 1, 2)
+    code = refusal(lambda: client.begin_reboot_node(pool, node, REBOOT, polling_interval=0))
+    assert code == (409, "OperationInvalidForCurrentState")
+    client.begin_start_node(pool, node, polling_interval=0).wait()
+    until(lambda: client.get_node(pool, node).state == "idle")
+
+
+def test_scheduling_is_disabled_and_enabled(client: BatchClient, pool: str) -> None:
+    first, second = (node.id for node in client.list_nodes(pool))
+    client.disable_node_scheduling(pool, first, DISABLE)
+    offline = client.get_node(pool, first)
+    assert (offline.state, offline.scheduling_state) == ("offline", "disabled")
+    job_id = run(client, pool, first, "/bin/sleep 600")
+    task = client.get_task(job_id, "t")
+    assert task.node_info is not None
+    assert task.node_info.node_id == second
+    again = refusal(lambda: client.disable_node_scheduling(pool, first, DISABLE))
+    assert again == (409, "NodeAlreadyInTargetSchedulingState")
+    client.enable_node_scheduling(pool, first)
+    client.disable_node_scheduling(pool, second, DISABLE)
+    until(lambda: client.get_node(pool, second).state == "offline")
+    until(lambda: client.get_task(job_id, "t").state == "running")
+    task = client.get_task(job_id, "t")
+    assert task.node_info is not None
+    assert task.node_info.node_id == first
+    client.begin_delete_job(job_id, polling_interval=0).wait()
+
+
+def test_nodes_are_removed(client: BatchClient, pool: str) -> None:
+    first, second = (node.id for node in client.list_nodes(pool))
+    job_id = run(client, pool, first, "/bin/sleep 600")
+    client.begin_remove_nodes(
+        pool, models.BatchNodeRemoveOptions(node_ids=[first]), polling_interval=0
+    ).wait()
+    assert [node.id for node in client.list_nodes(pool)] == [second]
+    left = client.get_pool(pool)
+    assert (left.target_dedicated_nodes, left.current_dedicated_nodes) == (1, 1)
+    task = client.get_task(job_id, "t")
+    assert task.execution_info is not None
+    assert task.execution_info.requeue_count == 1
+    gone = models.BatchNodeRemoveOptions(node_ids=[first])
+    assert refusal(lambda: client.begin_remove_nodes(pool, gone)) == (404, "NodeNotFound")
+    many = models.BatchNodeRemoveOptions(node_ids=[f"n{n}" for n in range(101)])
+    assert refusal(lambda: client.begin_remove_nodes(pool, many)) == (400, "InvalidPropertyValue")
+    client.begin_delete_job(job_id, polling_interval=0).wait()
+
+
+def test_actions_answer_as_recorded(client: BatchClient, batch: LocalBatch, pool: str) -> None:
+    wire = Wire(batch)
+    node = next(iter(client.list_nodes(pool))).id
+    target = f"/pools/{pool}/nodes/{node}"
+    for action, status in (("disablescheduling", 200), ("enablescheduling", 200), ("reboot", 202)):
+        response, body = wire.ask("POST", f"{target}/{action}")
+        assert (response.status, body) == (status, b"")
+        assert response.headers["DataServiceId"] == f"{batch.endpoint}{target}/{action}"
+        assert "ETag" not in response.headers
+    response, _ = wire.ask("POST", f"/pools/{pool}/removenodes", {"nodeList": [node]})
+    assert response.status == 202
+    assert response.headers["ETag"]
+    error = wire.json("POST", f"{target}/reboot", {"nodeRebootOption": "never"})
+    assert error["code"] == "InvalidPropertyValue"
+    wire.connection.close()
