@@ -87,7 +87,14 @@ class Attempt:
         finally:
             self._cancel_timer()
         self.done.set_result(
-            Outcome(self._exit_code, failed, self.started, self._runtime.clock.now(), self._cause)
+            Outcome(
+                self._exit_code,
+                failed,
+                self.started,
+                self._runtime.clock.now(),
+                self._cause,
+                None if self._host is None else self._host.container,
+            )
         )
 
     async def _steps(self) -> dict[str, Any] | None:
@@ -131,7 +138,9 @@ class Attempt:
         await self._in_thread(lambda given_up: stage(files, folder, blobs, given_up), self._stopping)
 
     async def _execute(self, directory: Path) -> dict[str, Any] | None:
-        host = self._host = self._runtime.host(self.launch, directory)
+        host = self._host = await self._runtime.host(self.launch, directory)
+        if stopped := self._stop_record():
+            return stopped
         try:
             if self.launch.coordination_command_line is None:
                 return await self._command(host, self.launch.command_line)

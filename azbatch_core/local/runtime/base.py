@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from pathlib import Path
 
 TaskKind = Literal["task", "start", "preparation", "release"]
+ContainerChoice = Literal["auto", "docker", "host"]
 StopCause = Literal["user", "walltime", "node", "job"]
 
 
@@ -46,12 +47,15 @@ class RuntimeConfig:
         account_name: Name of the Batch account (`AZ_BATCH_ACCOUNT_NAME`).
         account_url: URL of the Batch account (`AZ_BATCH_ACCOUNT_URL`).
         blobs: The blob service behind auto-storage containers, None when there is none.
+        containers: Where commands with container settings run: `docker`, `host` (this machine itself, as if
+            they had none), or `auto`: in Docker if a daemon answers, else on the machine, which they say.
     """
 
     state_dir: Path
     account_name: str
     account_url: str
     blobs: BlobPlace | None = None
+    containers: ContainerChoice = "auto"
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ class Launch:
         attempt: 0 for the first try.
         extra_environment: Variables that only the engine knows (gangs, application packages); they win.
         container: `containerSettings` as on the wire.
+        registries: `containerRegistries` of the node's pool, as on the wire.
         user_identity: `userIdentity` as on the wire.
         job_prep_id: Id of the job's preparation task, if it has one.
     """
@@ -103,6 +108,7 @@ class Launch:
     attempt: int = 0
     extra_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     container: dict[str, Any] | None = field(default=None, repr=False)
+    registries: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     user_identity: dict[str, Any] | None = None
     job_prep_id: str | None = None
     coordination_command_line: str | None = None
@@ -119,6 +125,7 @@ class Outcome:
         started: When staging began.
         ended: When all was over, uploads too.
         stopped: The cause given to `Running.stop` (or the wall time), None if the try ended by itself.
+        container: `containerInfo` as on the wire, None if no container was made.
     """
 
     exit_code: int | None
@@ -126,6 +133,7 @@ class Outcome:
     started: datetime
     ended: datetime
     stopped: StopCause | None = None
+    container: dict[str, Any] | None = None
 
     @property
     def succeeded(self) -> bool:
@@ -185,6 +193,18 @@ class Runtime(Protocol):
         """Begin a try. The task's directory is emptied first.
 
         Raises nothing that has to do with the task: whatever is wrong with it is in the outcome.
+        """
+
+    def fetch_images(
+        self, images: Sequence[str], registries: Sequence[Mapping[str, Any]]
+    ) -> asyncio.Future[dict[str, Any] | None]:
+        """Have container images on this machine; resolves with the `failureInfo` of what cannot be had.
+
+        Where commands with container settings run on the machine itself, there is nothing to have.
+
+        Args:
+            images: `containerImageNames` as on the wire.
+            registries: `containerRegistries` as on the wire.
         """
 
     def task_directory(self, place: NodePlace, job_id: str, task_id: str) -> Path:

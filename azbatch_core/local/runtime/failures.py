@@ -32,6 +32,11 @@ CODES: dict[str, tuple[str, str]] = {
     "BlobNotFound": (_USER, "One of the specified Azure Blob(s) is not found"),
     "CommandLaunchFailed": (_USER, "Failed to launch the specified command line"),
     "CommandProgramNotFound": (_USER, "The specified command program is not found"),
+    "ContainerInvalidImage": (_USER, "One or more specified container images are invalid"),
+    "ContainerInvalidRegistry": (_USER, "One or more specified container registries are invalid"),
+    # Recorded.
+    "ContainerInvalidSettings": (_USER, "At least one value of specified task container settings is invalid"),
+    "ContainerMiscError": (_SERVER, "Miscellaneous error encountered while running the container"),
     "DiskFull": (_SERVER, "There is not enough disk space on the node that was selected to run the task"),
     "FailureExitCode": (_USER, "The task exited with an exit code representing a failure"),
     "FileUploadAccessDenied": (

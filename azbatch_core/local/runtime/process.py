@@ -11,29 +11,33 @@ import logging
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from azbatch_core.local.runtime import directories
 from azbatch_core.local.runtime.attempt import Attempt
 from azbatch_core.local.runtime.children import exit_watcher
+from azbatch_core.local.runtime.docker.left import remove_left_behind
 from azbatch_core.local.runtime.environment import task_environment
+from azbatch_core.local.runtime.failures import TaskFailure, failure
 from azbatch_core.local.runtime.host import ProcessHost
 from azbatch_core.local.runtime.reaper import Reaper, kill_marked, node_mark, state_mark
 from azbatch_core.local.runtime.threads import DaemonPool
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Mapping, Sequence
     from pathlib import Path
 
     from azbatch_core.local.clock import Clock
     from azbatch_core.local.runtime.base import Launch, NodePlace, RuntimeConfig
     from azbatch_core.local.runtime.children import ExitWatcher
+    from azbatch_core.local.runtime.docker.runtime import Containers
     from azbatch_core.local.runtime.host import Host
 
 log = logging.getLogger(__name__)
 
 _STAGING_THREADS = 8
 _DELETING_THREADS = 2
+_Result = TypeVar("_Result")
 
 
 class ProcessRuntime:
@@ -54,10 +58,11 @@ class ProcessRuntime:
         self._killing = ThreadPoolExecutor(1, "azbatch-killing")
         self.trash = directories.Trash(config.state_dir / "trash", self._deleting)
         self._attempts: dict[Attempt, None] = {}
-        self._background: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[Any]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._watcher: ExitWatcher | None = None
         self._reaper: Reaper | None = None
+        self._containers: Containers | None = None
         self._null: int | None = None
         self._closed = False
         self._warned = False
@@ -121,6 +126,22 @@ class ProcessRuntime:
         attempt.done.add_done_callback(lambda _: self._attempts.pop(attempt, None))
         return attempt
 
+    def fetch_images(
+        self, images: Sequence[str], registries: Sequence[Mapping[str, Any]]
+    ) -> asyncio.Future[dict[str, Any] | None]:
+        """See `Runtime.fetch_images`."""
+        return self._start(self._fetch(images, registries))
+
+    async def _fetch(
+        self, images: Sequence[str], registries: Sequence[Mapping[str, Any]]
+    ) -> dict[str, Any] | None:
+        if self.config.containers == "host":
+            return None
+        absence = await self.containers.docker.absence()
+        if absence is None:
+            return await self.containers.fetch(images, registries)
+        return None if self.config.containers == "auto" else failure("ContainerMiscError", Message=absence)
+
     def task_directory(self, place: NodePlace, job_id: str, task_id: str) -> Path:
         """See `Runtime.task_directory`."""
         return directories.task_directory(place.root, job_id, task_id)
@@ -139,6 +160,7 @@ class ProcessRuntime:
     def kill_orphans(self) -> None:
         """See `Runtime.kill_orphans`. Also deletes what an earlier service had thrown away."""
         kill_marked((state_mark(self.config.state_dir),))
+        remove_left_behind(self.config.state_dir)
         self.trash.empty()
 
     async def close(self) -> None:
@@ -149,6 +171,8 @@ class ProcessRuntime:
             attempt.stop("node")
         if attempts:
             await asyncio.wait([attempt.done for attempt in attempts])
+        if self._containers is not None:
+            await self._containers.close()
         if self._background:
             await asyncio.wait(self._background)
         self.staging.close()
@@ -157,25 +181,45 @@ class ProcessRuntime:
             os.close(self._null)
             self._null = None
 
-    def host(self, launch: Launch, directory: Path) -> Host:
-        """Where the command of a launch runs."""
-        if launch.container is not None:
-            self._explain_container(launch.container, directory)
-        return ProcessHost(self, directory, task_environment(self.config, launch, directory))
+    async def host(self, launch: Launch, directory: Path) -> Host:
+        """Where the command of a launch runs.
 
-    def _explain_container(self, settings: dict[str, Any], directory: Path) -> None:
+        Raises:
+            TaskFailure: It is to run in a container, and there can be none.
+        """
+        environment = task_environment(self.config, launch, directory)
+        if launch.container is None or self.config.containers == "host":
+            return ProcessHost(self, directory, environment)
+        absence = await self.containers.docker.absence()
+        if absence is None:
+            return self.containers.host(launch, directory, environment)
+        if self.config.containers == "docker":
+            raise TaskFailure("ContainerMiscError", Message=absence)
+        self._explain(launch.container, absence, directory)
+        return ProcessHost(self, directory, environment)
+
+    @property
+    def containers(self) -> Containers:
+        """What makes containers; imported with the first one."""
+        if self._containers is None:
+            from azbatch_core.local.runtime.docker.runtime import Containers
+
+            self._containers = Containers(self)
+        return self._containers
+
+    def _explain(self, settings: dict[str, Any], absence: str, directory: Path) -> None:
         """Say in the task's stderr, and once on the console, that container settings have no effect here."""
         image = settings.get("imageName", "")
         with (directory / "stderr.txt").open("a", encoding="utf-8") as file:
             file.write(
-                f"azbatch: no container runtime here; this command does not run in {image} "
+                f"azbatch: no container runtime here ({absence}); this command does not run in {image} "
                 "but on this machine itself\n"
             )
         if not self._warned:
             self._warned = True
-            log.warning("Container tasks run on this machine itself: there is no container runtime")
+            log.warning("Container tasks run on this machine itself: %s", absence)
 
-    def _start(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def _start(self, work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
         try:
             task = asyncio.get_running_loop().create_task(work)
         except RuntimeError:

@@ -1,0 +1,48 @@
+"""Containers that a killed service left behind."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+from typing import TYPE_CHECKING
+
+from azbatch_core.local.runtime.docker.settings import STATE_LABEL
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+FOLDER = "containers"
+"""In the state directory; it exists once there may have been containers."""
+_SWEEP_SECONDS = 60
+
+
+def remove_left_behind(state_dir: Path) -> None:
+    """Remove the containers that an earlier service with this state directory made. Blocks."""
+    folder = state_dir / FOLDER
+    if not folder.is_dir():
+        return
+    try:
+        found = _docker(
+            "ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={STATE_LABEL}={state_dir}"
+        )
+        if found:
+            _docker("rm", "--force", "--volumes", *found)
+    except (OSError, subprocess.SubprocessError) as error:
+        log.warning("Containers of an earlier service may be left: %s", _reason(error))
+        return
+    for file in folder.glob("env-*"):
+        file.unlink(missing_ok=True)
+
+
+def _docker(*arguments: str) -> list[str]:
+    command = ["docker", *arguments]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=_SWEEP_SECONDS)
+    return done.stdout.split()
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, subprocess.CalledProcessError):
+        return str(error.stderr).strip() or str(error)
+    return str(error)
