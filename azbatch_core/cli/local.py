@@ -47,6 +47,11 @@ def local() -> None:
 @click.option("--idle-timeout", type=float, help="Seconds without work until it stops; 0: never. [1800]")
 @click.option("--boot-time", type=float, help="Seconds that a node takes to start. [0]")
 @click.option(
+    "--containers",
+    type=click.Choice(["auto", "docker", "host"]),
+    help="Where container tasks run; auto: in Docker if it is there, else on this machine. [auto]",
+)
+@click.option(
     "--clock", type=click.Choice(["real", "virtual"]), help="virtual: it moves only by `advance`. [real]"
 )
 @json_option

@@ -23,7 +23,7 @@ _QUIET_TURNS = 8
 class Cancellable(Protocol):
     """A timer that can be called off."""
 
-    def cancel(self) -> None:
+    def cancel(self) -> object:
         """Call the timer off. Without effect on one that has fired."""
 
 

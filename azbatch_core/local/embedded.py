@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from azbatch_core.local.clock import VirtualClock
-    from azbatch_core.local.options import ClockKind
+    from azbatch_core.local.options import ClockKind, ContainerChoice
     from azbatch_core.local.service import LocalService
     from azbatch_core.local.state import Endpoint
 
@@ -42,6 +42,8 @@ class LocalBatch:
         clock: `real`, or `virtual` for a clock that moves by `advance` only.
         boot_time: seconds that a node takes to start.
         port: where to listen; 0 takes a free port.
+        containers: where container tasks run: `docker`, `host` (as if they had no settings), or `auto`: in
+            Docker if a daemon answers, else on this machine itself, which they say.
         storage: connection string of the account's storage account; by default one that the service serves.
 
     Attributes:
@@ -50,6 +52,7 @@ class LocalBatch:
     Raises:
         StorageAccountError: `storage` is no connection string.
         ImportError: on entry, if the extra `local` is not installed.
+        NoContainersError: on entry, if `containers` is `docker` and no daemon answers.
         BlockingIOError: on entry, if another service uses `state_dir`.
     """
 
@@ -60,10 +63,13 @@ class LocalBatch:
         clock: ClockKind = "real",
         boot_time: float = 0.0,
         port: int = 0,
+        containers: ContainerChoice = "auto",
         storage: str | None = None,
     ) -> None:
         self._given = None if state_dir is None else Path(state_dir).absolute()
-        self._options = Options(port=port, idle_timeout=0.0, boot_time=boot_time, clock=clock)
+        self._options = Options(
+            port=port, idle_timeout=0.0, boot_time=boot_time, clock=clock, containers=containers
+        )
         self._storage = StorageAccount.parse(storage) if storage else None
         self._temporary: Path | None = None
         self._thread: threading.Thread | None = None

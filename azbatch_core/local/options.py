@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     import argparse
 
-__all__ = ["ClockKind", "Options"]
+__all__ = ["ClockKind", "ContainerChoice", "Options"]
 
+ContainerChoice: TypeAlias = Literal["auto", "docker", "host"]
 ClockKind: TypeAlias = Literal["real", "virtual"]
+_PLACES = ("auto", "docker", "host")
 _IDLE_SECONDS = 30 * 60.0
 
 
@@ -23,6 +25,8 @@ class Options:
         port: Where to listen; 0 takes the port of the last time if it is free, else any.
         idle_timeout: Seconds without a request and without a live task after which it stops; 0 for never.
         boot_time: Seconds that a node takes to start.
+        containers: Where commands with container settings run: `docker`, `host` (this machine itself, as if
+            they had none), or `auto`: in Docker if a daemon answers, else on the machine, which they say.
         clock: `real`, or `virtual` for one that moves only when told to.
     """
 
@@ -30,6 +34,7 @@ class Options:
     idle_timeout: float = _IDLE_SECONDS
     boot_time: float = 0.0
     clock: ClockKind = "real"
+    containers: ContainerChoice = "auto"
 
     def arguments(self) -> list[str]:
         """The command line that `add_arguments` reads back as these options."""
@@ -61,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("port", "0: the last one if free, else any", int)
     add("idle_timeout", "stop after so long without requests and live tasks; 0: never")
     add("boot_time", "how long a node takes to start")
+    add("containers", "where container tasks run; auto: in Docker if it is there", str, _PLACES)
     add("clock", "virtual: it moves only by `advance`", str, ("real", "virtual"))
 
 

@@ -87,6 +87,7 @@ class LocalService:
         Raises:
             BlockingIOError: another service holds the directory.
             OSError: the port cannot be had.
+            NoContainersError: container tasks are to run in Docker, and no daemon answers.
             StateError: the account's names and keys cannot be read.
         """
         self._state.make()
@@ -115,11 +116,16 @@ class LocalService:
     ) -> None:
         blob_root = None if self._storage else self._state.path / "blobs"
         place = BlobPlace(endpoint.blob_endpoint, endpoint.blob_account, endpoint.blob_key, blob_root)
-        config = RuntimeConfig(self._state.path, identity.account_name, endpoint.endpoint + "/", place)
+        config = RuntimeConfig(
+            *(self._state.path, identity.account_name, endpoint.endpoint + "/", place),
+            containers=self._options.containers,
+        )
+        runtime = ProcessRuntime(config, self._clock)
+        await runtime.check_containers()
         settings = Settings(
             self._state.path, identity.account_name, endpoint.endpoint, boot_time=self._options.boot_time
         )
-        engine = self.engine = Engine(settings, self._clock, ProcessRuntime(config, self._clock), self.stop)
+        engine = self.engine = Engine(settings, self._clock, runtime, self.stop)
         keys = SharedKey(identity.account_name, identity.account_key)
         control = Control(keys, clock_routes(self._clock), endpoint.endpoint)
         beside: dict[str, Application] = {PREFIX: control}

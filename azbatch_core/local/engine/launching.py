@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.rules.pools import container_configuration
 from azbatch_core.local.rules.tasks import environment
 from azbatch_core.local.rules.times import limit_seconds, ticks_of
 from azbatch_core.local.runtime.base import Launch
@@ -18,6 +19,7 @@ def launch(account: Account, execution: Execution) -> int:
     """Begin a try; its start in ticks."""
     spec, job = execution.spec, execution.job
     job_spec = job.spec if job is not None else {}
+    pool = account.pools[execution.node.pool]
     wall_time = (spec.get("constraints") or {}).get("maxWallClockTime") or spec.get("maxWallClockTime")
     running = account.runtime.launch(
         Launch(
@@ -34,6 +36,7 @@ def launch(account: Account, execution: Execution) -> int:
             wall_time=limit_seconds(wall_time),
             attempt=execution.launches,
             container=spec.get("containerSettings"),
+            registries=tuple(container_configuration(pool.spec).get("containerRegistries") or ()),
             user_identity=spec.get("userIdentity"),
             job_prep_id=(job_spec.get("jobPreparationTask") or {}).get("id"),
         )

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 from azbatch_core.local.engine.account import Execution
 from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.rules.nodes import resting_state
+from azbatch_core.local.rules.pools import container_configuration
 from azbatch_core.local.rules.times import moment, ticks_of
 from azbatch_core.local.wire.durations import TICKS_PER_SECOND
 
 if TYPE_CHECKING:
+    import asyncio
+
     from azbatch_core.local.engine.account import Account, StopReason
     from azbatch_core.local.runtime.base import Outcome
     from azbatch_core.local.store.records import Deallocation, Doc, Node
@@ -75,6 +78,38 @@ def _up(account: Account, node: Node) -> None:
     node.start = None
     node.errors = []
     account.touch(node)
+    containers = container_configuration(account.pools[node.pool].spec)
+    images = containers.get("containerImageNames")
+    if images:
+        fetch = account.runtime.fetch_images(images, containers.get("containerRegistries") or ())
+        _wait_for_images(account, node, fetch)
+    else:
+        _begin_work(account, node)
+
+
+def _wait_for_images(account: Account, node: Node, fetch: asyncio.Future[Doc | None]) -> None:
+    """Look at a fetch when it is over. Whatever calls a boot off cancels it, like a timer."""
+
+    def over(_: object) -> None:
+        if not fetch.cancelled():
+            account.after("boot", node.key, 0.0, lambda: _has_images(account, node, fetch.result()))
+
+    account.forget_timer("boot", node.key)
+    account.timers["boot", node.key] = fetch
+    fetch.add_done_callback(over)
+
+
+def _has_images(account: Account, node: Node, failed: Doc | None) -> None:
+    """Go on with its start, or be unusable: images are not tried again ("Pool and node errors")."""
+    if failed is None:
+        _begin_work(account, node)
+        return
+    error = {"code": failed["code"], "message": failed["message"]}
+    node.errors = [{**error, "errorDetails": failed.get("details", [])}]
+    account.set_node_state(node, "unusable")
+
+
+def _begin_work(account: Account, node: Node) -> None:
     task = account.pools[node.pool].spec.get("startTask")
     if task:
         _run_start(account, node, task)
@@ -125,6 +160,8 @@ def put_outcome(info: Doc, outcome: Outcome) -> None:
     info["endTime"] = moment(ticks_of(outcome.ended))
     if outcome.exit_code is not None:
         info["exitCode"] = outcome.exit_code
+    if outcome.container is not None:
+        info["containerInfo"] = outcome.container
     if outcome.failure is not None:
         info["failureInfo"] = outcome.failure
     info["result"] = "success" if outcome.succeeded else "failure"

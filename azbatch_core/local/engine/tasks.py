@@ -141,6 +141,7 @@ def _complete(
     started = None if outcome is None else ticks_of(outcome.started)
     ended = now if outcome is None else ticks_of(outcome.ended)
     exit_code = None if outcome is None else outcome.exit_code
+    made = None if outcome is None else outcome.container
     acts = judged and job.state == "active" and job.spec["onTaskFailure"] == "performexitoptionsjobaction"
     effect = consequence(execution.spec, exit_code, failed, acts=acts)
     satisfied = judged and effect.satisfied
@@ -156,6 +157,7 @@ def _complete(
         ended=ended,
         exit_code=exit_code,
         failure=None if failed is None else orjson.dumps(failed),
+        container=orjson.dumps(made) if made else None,
         expires=expires,
         satisfied=satisfied,
     )
@@ -195,6 +197,7 @@ def end_active(account: Account, job: Job, seq: int, slots: int, *, ready: bool)
         ended=now,
         exit_code=None,
         failure=orjson.dumps(failure("TaskEnded")),
+        container=None,
         expires=None,
         satisfied=False,
     )

@@ -34,6 +34,7 @@ __all__ = [
     "check_new",
     "check_removal",
     "check_resize",
+    "container_configuration",
     "fill",
     "fill_start_task",
     "patched",
@@ -216,6 +217,12 @@ def replaced(spec: Doc, body: Doc) -> Doc:
     """A pool's spec after `updateproperties`: an omitted start task is removed."""
     kept = {key: value for key, value in spec.items() if key not in {"startTask", "metadata"}}
     return fill({**kept, "startTask": body.get("startTask"), "metadata": body.get("metadata")})
+
+
+def container_configuration(spec: Doc) -> Doc:
+    """`containerConfiguration` of a pool; empty if its nodes are not to run containers."""
+    found: Doc = (spec.get("virtualMachineConfiguration") or {}).get("containerConfiguration") or {}
+    return found
 
 
 def resize_error(kind: str) -> Doc:

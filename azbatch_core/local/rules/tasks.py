@@ -174,6 +174,8 @@ def execution_info(task: Task) -> Doc:
             info["endTime"] = moment(task.ended)
         if task.exit_code is not None:
             info["exitCode"] = task.exit_code
+        if task.container is not None:
+            info["containerInfo"] = orjson.loads(task.container)
         if task.failure is not None:
             info["failureInfo"] = orjson.loads(task.failure)
         info["result"] = task.result

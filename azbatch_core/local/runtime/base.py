@@ -16,9 +16,14 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
+    from azbatch_core.local.options import ContainerChoice
+
 TaskKind = Literal["task", "start", "preparation", "release"]
-ContainerChoice = Literal["auto", "docker", "host"]
 StopCause = Literal["user", "walltime", "node", "job"]
+
+
+class NoContainersError(RuntimeError):
+    """Containers were asked for, and there can be none; the message is a line that says why."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from azbatch_core.local.runtime import directories
 from azbatch_core.local.runtime.attempt import Attempt
+from azbatch_core.local.runtime.base import NoContainersError
 from azbatch_core.local.runtime.children import exit_watcher
 from azbatch_core.local.runtime.docker.left import remove_left_behind
 from azbatch_core.local.runtime.environment import task_environment
@@ -180,6 +181,17 @@ class ProcessRuntime:
         if self._null is not None:
             os.close(self._null)
             self._null = None
+
+    async def check_containers(self) -> None:
+        """Look whether there can be containers, if commands are to run in them.
+
+        Raises:
+            NoContainersError: They are, and there cannot.
+        """
+        if self.config.containers == "docker":
+            absence = await self.containers.docker.absence()
+            if absence is not None:
+                raise NoContainersError(f"container tasks are to run in Docker, and there is none: {absence}")
 
     async def host(self, launch: Launch, directory: Path) -> Host:
         """Where the command of a launch runs.

@@ -20,7 +20,7 @@ __all__ = ["Database", "VersionError"]
 
 _R = TypeVar("_R", Pool, Node, Job, Preparation, Schedule)
 
-_VERSION = 2
+_VERSION = 3
 
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -33,6 +33,7 @@ CREATE TABLE schedules (key INTEGER PRIMARY KEY, body BLOB NOT NULL);
 
 _UPGRADES = {
     1: "CREATE TABLE schedules (key INTEGER PRIMARY KEY, body BLOB NOT NULL);",
+    2: "ALTER TABLE tasks ADD COLUMN container BLOB;",
 }
 """What makes data of a version those of the next. Fields that records have got since take their defaults."""
 

@@ -42,6 +42,7 @@ class Task(NamedTuple):
     ended: int | None
     exit_code: int | None
     failure: bytes | None
+    container: bytes | None
     pool_id: str | None
     node_id: str | None
     node: int | None
@@ -130,6 +131,7 @@ CREATE TABLE tasks (
   ended INTEGER,
   exit_code INTEGER,
   failure BLOB,
+  container BLOB,
   pool_id TEXT,
   node_id TEXT,
   node INTEGER,
@@ -308,8 +310,8 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         """Active to preparing or running, on a node."""
         self._home.begin().execute(
             "UPDATE tasks SET previous=state, previous_since=since, state=?, since=?, pool_id=?, node_id=?,"
-            " node=?, placed=1, started=?, ended=NULL, exit_code=NULL, failure=NULL, expires=NULL, cleaned=0,"
-            " launches=launches+? WHERE seq=?",
+            " node=?, placed=1, started=?, ended=NULL, exit_code=NULL, failure=NULL, container=NULL,"
+            " expires=NULL, cleaned=0, launches=launches+? WHERE seq=?",
             (state, now, node.pool_id, node.id, node.key, started, state == "running", seq),
         )
 
@@ -354,15 +356,27 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         ended: int,
         exit_code: int | None,
         failure: bytes | None,
+        container: bytes | None,
         expires: int | None,
         satisfied: bool,
     ) -> None:
         """To completed. One that never started shows no node."""
         self._home.begin().execute(
             "UPDATE tasks SET previous=state, previous_since=since, state='completed', since=?, started=?,"
-            " placed=?, ended=?, exit_code=?, failure=?, expires=?, satisfied=MAX(satisfied,?)"
+            " placed=?, ended=?, exit_code=?, failure=?, container=?, expires=?, satisfied=MAX(satisfied,?)"
             " WHERE seq=?",
-            (now, started, started is not None, ended, exit_code, failure, expires, satisfied, seq),
+            (
+                now,
+                started,
+                started is not None,
+                ended,
+                exit_code,
+                failure,
+                container,
+                expires,
+                satisfied,
+                seq,
+            ),
         )
 
     def reactivate(self, seq: int, now: int) -> None:

@@ -13,6 +13,7 @@ from azbatch_core.local.runtime.base import Launch, NodePlace, Outcome
 from azbatch_core.local.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from azbatch_core.local.runtime.base import StopCause
@@ -75,6 +76,7 @@ class FakeRuntime:
     def __init__(self, clock: VirtualClock) -> None:
         self.clock = clock
         self.tries: list[FakeTry] = []
+        self.fetches: list[tuple[Any, Any, asyncio.Future[dict[str, Any] | None]]] = []
         self.orphans_killed = 0
 
     @property
@@ -119,6 +121,13 @@ class FakeRuntime:
             self.task_directory(launch.node, launch.job_id, launch.task_id).mkdir(parents=True, exist_ok=True)
         self.tries.append(FakeTry(launch, self.clock))
         return self.tries[-1]
+
+    def fetch_images(
+        self, images: Sequence[str], registries: Sequence[Mapping[str, Any]]
+    ) -> asyncio.Future[dict[str, Any] | None]:
+        """A future for a test to resolve."""
+        self.fetches.append((tuple(images), tuple(registries), asyncio.get_running_loop().create_future()))
+        return self.fetches[-1][2]
 
     def task_directory(self, place: NodePlace, job_id: str, task_id: str) -> Path:
         """Where its files are."""

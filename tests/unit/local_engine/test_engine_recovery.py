@@ -232,6 +232,7 @@ async def test_data_of_an_earlier_version_are_taken_over(tmp_path: Path) -> None
     job = service.job()
     connection = service.engine.account.store.connection
     connection.execute("DROP TABLE schedules")
+    connection.execute("ALTER TABLE tasks DROP COLUMN container")
     connection.execute("PRAGMA user_version=1")
     heir = await service.killed()
     assert heir.engine.jobs.get("job") == job

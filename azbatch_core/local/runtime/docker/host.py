@@ -125,7 +125,7 @@ class ContainerHost:
             raise settings.invalid(answer.said)
         found = answer.out.split()[-1]
         if options:
-            await self._check_image(found)
+            await self._check_options(found)
         return found
 
     async def _try_create(self, arguments: list[str], variables: Mapping[str, str]) -> Answer:
@@ -136,13 +136,17 @@ class ContainerHost:
         except ValueError as error:
             raise settings.invalid(str(error)) from error
 
-    async def _check_image(self, found: str) -> None:
-        """Refuse options that hold more than options: Docker takes the first other word for the image."""
-        answer = await self._docker.run("inspect", "--format", "{{.Config.Image}}", found)
-        made_of = answer.out.strip()
-        if answer.code == 0 and made_of != self._image:
+    async def _check_options(self, found: str) -> None:
+        """Refuse run options that hold more than options: Docker takes the first other word for the image.
+
+        Then what comes behind, our label too, is part of its command.
+        """
+        wanted = f'{{{{index .Config.Labels "{settings.STATE_LABEL}"}}}} {{{{.Config.Image}}}}'
+        answer = await self._docker.run("inspect", "--format", wanted, found)
+        mark, _, image = answer.out.rstrip("\n").rpartition(" ")
+        if answer.code == 0 and mark != self._containers.mark:
             await self._docker.run("rm", "--force", found)
-            raise settings.invalid(f"Unexpected argument {made_of} in containerRunOptions")
+            raise settings.invalid(f"Unexpected argument {image} in containerRunOptions")
 
     def _registry(self) -> settings.Registry:
         return settings.registry_of(self._image, self._settings.get("registry"), self._launch.registries)
