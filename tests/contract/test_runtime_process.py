@@ -323,8 +323,9 @@ async def test_close_ends_everything(tmp_path: Path) -> None:
 
 
 async def test_a_container_task_runs_here_and_says_so(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody")
     async with rig_of(tmp_path) as rig:
         for task in ("t", "u"):
             await rig.run("echo hi", task_id=task, container={"imageName": "busybox"})

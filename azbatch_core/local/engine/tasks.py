@@ -197,7 +197,6 @@ def end_active(account: Account, job: Job, seq: int, slots: int, *, ready: bool)
         ended=now,
         exit_code=None,
         failure=orjson.dumps(failure("TaskEnded")),
-        container=None,
         expires=None,
         satisfied=False,
     )

@@ -356,7 +356,7 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         ended: int,
         exit_code: int | None,
         failure: bytes | None,
-        container: bytes | None,
+        container: bytes | None = None,
         expires: int | None,
         satisfied: bool,
     ) -> None:
