@@ -7,6 +7,7 @@ python tools/render_operations.py --check    exit 1 if the page is not current
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from itertools import groupby
 from pathlib import Path
@@ -17,9 +18,13 @@ from azbatch_core.local.http.query import API_VERSIONS
 from azbatch_core.local.routes.table import OPERATIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from azbatch_core.local.http.operation import Operation
 
-PAGE = Path(__file__).parent.parent / "docs" / "operations.md"
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "operations.md"
+RECORDED = ROOT / "tests" / "contract" / "recorded"
 TITLES = {
     "applications": "Account",
     "poolusagemetrics": "Account",
@@ -58,6 +63,16 @@ with dates.
 """
 
 
+DIFFERENCES = """## Differences from recorded answers
+
+The contract tests replay exchanges that were recorded with the real service: {source}.
+Everything else in them is answered here as it was there: statuses, headers, members and their values.
+Names of headers go out in lower case.
+
+| request | where | why it differs |
+|---|---|---|"""
+
+
 def page() -> str:
     """The whole page."""
     stale = (NOTES.keys() | REFUSALS.keys()) - {operation.name for operation in OPERATIONS}
@@ -67,7 +82,14 @@ def page() -> str:
     for title, group in groupby(sorted(OPERATIONS, key=_place), key=_title):
         parts += [f"## {title}\n", "| operation | HTTP | path | answer | conditions | notes |"]
         parts += ["|---|---|---|---|---|---|", *map(_row, group), ""]
-    return "\n".join(parts)
+    return "\n".join([*parts, *_differences(), ""])
+
+
+def _differences() -> Iterator[str]:
+    source = json.loads((RECORDED / "exchanges.json").read_text("utf-8"))["source"]
+    yield DIFFERENCES.format(source=source)
+    for row in json.loads((RECORDED / "differences.json").read_text("utf-8"))["accepted"]:
+        yield f"| `{row['request']}` | `{row['at']}` | {row['reason']} |"
 
 
 def _title(operation: Operation) -> str:

@@ -1,8 +1,9 @@
 """Recorded exchanges replayed: what the real service answered, beside what the local one answers.
 
 A session of `recorded/exchanges.json` is a list of exchanges in their order. `{time}` and the like stand for
-values that differ from run to run; `answer changed` is a JSON merge patch to the session's last answer to the
-same request. Every accepted difference is a row of `recorded/differences.json`, with its reason.
+values that differ from run to run; `later` are seconds since the exchange before; `answer changed` is a JSON
+merge patch to the session's last answer to the same request. Every accepted difference is a row of
+`recorded/differences.json`, with its reason.
 """
 
 from __future__ import annotations
@@ -23,10 +24,9 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "recorded"
 RECORDED: dict[str, Any] = json.loads((FOLDER / "exchanges.json").read_text("utf-8"))
-DIFFERENCES: list[dict[str, str]] = json.loads((FOLDER / "differences.json").read_text("utf-8"))["accepted"]
+DIFFERENCES: list[dict[str, Any]] = json.loads((FOLDER / "differences.json").read_text("utf-8"))["accepted"]
 SESSIONS: dict[str, list[dict[str, Any]]] = RECORDED["sessions"]
 STANDING: dict[str, str] = RECORDED["standing headers"]
-OLDER = "2024-02-01.19.0"
 WITHIN = 20.0
 """Seconds for an answer to become the recorded one."""
 
@@ -81,6 +81,7 @@ class Replay:
             self._exchange(exchange)
 
     def _exchange(self, exchange: dict[str, Any]) -> None:
+        self.wire.batch.advance(exchange.get("later", 0))
         request: str = exchange["request"]
         method, _, target = request.partition(" ")
         if "{node}" in target:
@@ -95,7 +96,9 @@ class Replay:
         nearest: list[Difference] = []
         deadline = time.monotonic() + WITHIN
         for attempt in count():
-            response, raw = self.wire.ask(method, target, body, version=OLDER, **exchange.get("sent", {}))
+            response, raw = self.wire.ask(
+                method, target, body, version=RECORDED["api-version"], **exchange.get("sent", {})
+            )
             got = parsed(response.getheader("content-type"), raw)
             found = [Difference(request, *item) for item in self._compare(exchange, answer, response, got)]
             wrong = [difference for difference in found if row_of(difference) is None]
@@ -164,6 +167,7 @@ def parsed(kind: str | None, raw: bytes) -> Any:
 def row_of(difference: Difference) -> int | None:
     """The row of the table that accepts a difference."""
     for number, row in enumerate(DIFFERENCES):
-        if fnmatchcase(difference.request, row["request"]) and fnmatchcase(difference.at, row["at"]):
+        named = fnmatchcase(difference.request, row["request"]) and fnmatchcase(difference.at, row["at"])
+        if named and row.get("real", difference.real) == difference.real:
             return number
     return None
