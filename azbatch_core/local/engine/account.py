@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from azbatch_core.local.engine.execution import Execution, StopReason
 from azbatch_core.local.engine.queue import ReadyQueue
 from azbatch_core.local.rules.placement import FreeSlots
 from azbatch_core.local.rules.times import ticks_of
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from azbatch_core.local.clock import Cancellable, Clock
-    from azbatch_core.local.runtime.base import Outcome, Running, Runtime, TaskKind
+    from azbatch_core.local.engine.gangs import Hold
+    from azbatch_core.local.runtime.base import Outcome, Running, Runtime
     from azbatch_core.local.settings import Settings
     from azbatch_core.local.store.database import Database
     from azbatch_core.local.store.records import (
-        Doc,
         Job,
         JobState,
         Node,
@@ -43,53 +44,9 @@ __all__ = ["Account", "Counts", "Execution", "StopReason", "TimerName"]
 
 _LOG = logging.getLogger(__name__)
 
-TimerName = Literal["boot", "resize", "wall clock", "wipe", "retention", "sample", "evaluation", "schedule"]
-
-StopReason = Literal["lost", "requeue", "terminate", "delete"]
-"""Why an execution was told to stop, and so what becomes of it. Later entries win over earlier ones.
-
-`lost` goes back to active with no count moved; `requeue` is a user's doing and counts; `terminate`
-completes it; `delete` has nothing left to change.
-"""
-
-_RANK: dict[StopReason | None, int] = {None: 0, "lost": 1, "requeue": 2, "terminate": 3, "delete": 4}
-
-
-@dataclass(eq=False)
-class Execution:
-    """A task, or a start, preparation or release task, that occupies a node.
-
-    Attributes:
-        seq: The task's number, 0 for the other kinds.
-        spec: The task's document as stored.
-        running: The try under way; None while the task waits for its job's preparation.
-        stop_reason: Why it was told to stop, None to let it be judged by its outcome.
-        reserved: Slots of the node that it takes from others, if more than it needs.
-    """
-
-    kind: TaskKind
-    node: Node
-    job: Job | None
-    task_id: str
-    spec: Doc
-    seq: int = 0
-    slots: int = 0
-    retries: int = 0
-    requeues: int = 0
-    launches: int = 0
-    running: Running | None = None
-    stop_reason: StopReason | None = None
-    reserved: int = 0
-
-    @property
-    def taken(self) -> int:
-        """Slots of its node that nobody else can have."""
-        return max(self.slots, self.reserved)
-
-    def give_reason(self, reason: StopReason) -> None:
-        """Note why it was told to stop, unless a stronger reason has been given."""
-        if _RANK[reason] > _RANK[self.stop_reason]:
-            self.stop_reason = reason
+TimerName = Literal[
+    "boot", "resize", "wall clock", "wipe", "retention", "sample", "evaluation", "schedule", "hold"
+]
 
 
 @dataclass
@@ -152,6 +109,7 @@ class Account:
         self.live: dict[int, Execution] = {}
         self.on_node: dict[int, dict[Execution, None]] = {}
         self.of_job: dict[int, dict[Execution, None]] = {}
+        self.holds: dict[int, Hold] = {}
         self.dying: dict[tuple[int, str], int] = {}
         self.finished: list[tuple[Execution, Outcome | None]] = []
         self.due_pools: dict[int, None] = {}
@@ -355,7 +313,8 @@ class Account:
         if execution.job is not None:
             self.of_job[execution.job.key][execution] = None
         if execution.kind == "task":
-            self.live[execution.seq] = execution
+            if not execution.subtask:
+                self.live[execution.seq] = execution
             self.free[execution.node.pool].take(execution.node.key, execution.taken)
 
     def leave(self, execution: Execution) -> None:
@@ -365,7 +324,8 @@ class Account:
         if execution.job is not None and execution.job.key in self.of_job:
             self.of_job[execution.job.key].pop(execution, None)
         if execution.kind == "task":
-            self.live.pop(execution.seq, None)
+            if not execution.subtask:
+                self.live.pop(execution.seq, None)
             self.free[node.pool].take(node.key, -execution.taken)
         self.due_pools[node.pool] = None
         if node.leaving is not None or node.waits is not None:
@@ -383,7 +343,14 @@ class Account:
         running.done.add_done_callback(ended)
 
     def stop(self, execution: Execution, reason: StopReason) -> None:
-        """Have an execution end, for that reason; what has not begun ends in the next tick."""
+        """Have an execution end, for that reason; what has not begun ends in the next tick.
+
+        A member of a multi-instance task takes all others with it.
+        """
+        for member in (execution,) if execution.gang is None else execution.gang.members:
+            self._stop_one(member, reason)
+
+    def _stop_one(self, execution: Execution, reason: StopReason) -> None:
         execution.give_reason(reason)
         if execution.running is not None:
             execution.running.stop("user" if reason in {"terminate", "delete"} else "node")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from azbatch_core.local.engine import managers, tasks
+from azbatch_core.local.engine import gangs, managers, tasks
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
@@ -29,13 +29,14 @@ def fill_pool(account: Account, pool: Pool) -> None:
         job for job in account.pool_jobs.get(pool.id.lower(), {}).values() if account.counts[job.key].ready
     ]
     jobs.sort(key=lambda job: (-job.spec["priority"], job.key))
+    kept = gangs.Kept()
     for job in jobs:
         if not free.largest:
             return
-        _fill_from(account, pool, free, job)
+        _fill_from(account, pool, free, job, kept)
 
 
-def _fill_from(account: Account, pool: Pool, free: FreeSlots, job: Job) -> None:
+def _fill_from(account: Account, pool: Pool, free: FreeSlots, job: Job, kept: gangs.Kept) -> None:
     pack = pool.spec["taskSchedulingPolicy"]["nodeFillType"] == "pack"
     barred = account.barred.get(job.key, ())
     parallel = job.spec["maxParallelTasks"]
@@ -44,15 +45,21 @@ def _fill_from(account: Account, pool: Pool, free: FreeSlots, job: Job) -> None:
     for row in account.queues[job.key].walk(account.store.tasks, pool.spec["taskSlotsPerNode"]):
         if parallel != _UNLIMITED and counts.tasks["running"] >= parallel:
             return
-        if row.slots >= smallest_refused or (job.key, row.id.lower()) in account.dying:
+        if (job.key, row.id.lower()) in account.dying:
+            continue
+        if row.instances:
+            gangs.place(account, pool, job, row, kept)
+            continue
+        if row.slots >= smallest_refused:
             continue
         spec: Doc = orjson.loads(row.spec)
         preferred = _preferred(account, pool, row, spec)
         if row.seq == job.manager:
-            if not _start_manager(account, pool, job, row, spec):
+            if not _start_manager(account, pool, job, row, spec, closed=kept.nodes):
                 return
             continue
-        key = free.find(row.slots, pack=pack, barred=barred, preferred=preferred)
+        closed = kept.nodes.union(barred) if kept.nodes else barred
+        key = free.find(row.slots, pack=pack, barred=closed, preferred=preferred)
         if key is not None:
             tasks.start(account, job, row, spec, account.nodes[key])
         elif row.slots == 1:
@@ -61,9 +68,11 @@ def _fill_from(account: Account, pool: Pool, free: FreeSlots, job: Job) -> None:
             smallest_refused = row.slots
 
 
-def _start_manager(account: Account, pool: Pool, job: Job, row: ReadyTask, spec: Doc) -> bool:
+def _start_manager(
+    account: Account, pool: Pool, job: Job, row: ReadyTask, spec: Doc, *, closed: set[int]
+) -> bool:
     """Start a job's manager; whether the job's other tasks may have what is free now."""
-    key, slots = managers.find_node(account, pool, job)
+    key, slots = managers.find_node(account, pool, job, closed)
     if key is None:
         return not managers.is_waited_for(account, pool, job)
     tasks.start(account, job, row, spec, account.nodes[key], reserved=slots)

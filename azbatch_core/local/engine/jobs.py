@@ -133,10 +133,12 @@ def _wipe(account: Account, job: Job) -> None:
     table = account.store.tasks
     seqs = table.some_of(job.key, _DELETE_BATCH)
     if not seqs or len(seqs) < _DELETE_BATCH:
-        holders = table.nodes_of(job.key) | set(account.preparations[job.key])
+        holders = table.nodes_of(job.key) | account.store.subtasks.nodes_of(job.key)
+        holders |= set(account.preparations[job.key])
         for key in holders & account.nodes.keys():
             account.runtime.clear_job(account.place(account.nodes[key]), job.id)
     table.delete(seqs)
+    account.store.subtasks.forget(seqs)
     account.store.dependencies.forget(seqs)
     if len(seqs) == _DELETE_BATCH:
         # One part a turn, so that requests are served in between.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.rules.gangs import as_member
 from azbatch_core.local.rules.pools import container_configuration
 from azbatch_core.local.rules.tasks import environment
 from azbatch_core.local.rules.times import limit_seconds, ticks_of
@@ -21,25 +22,27 @@ def launch(account: Account, execution: Execution) -> int:
     job_spec = job.spec if job is not None else {}
     pool = account.pools[execution.node.pool]
     wall_time = (spec.get("constraints") or {}).get("maxWallClockTime") or spec.get("maxWallClockTime")
-    running = account.runtime.launch(
-        Launch(
-            node=account.place(execution.node),
-            kind=execution.kind,
-            job_id=None if job is None else job.id,
-            task_id=execution.task_id,
-            command_line=spec.get("commandLine") or "",
-            environment=environment(
-                job_spec.get("commonEnvironmentSettings") or (), spec.get("environmentSettings") or ()
-            ),
-            resource_files=tuple(spec.get("resourceFiles") or ()),
-            output_files=tuple(spec.get("outputFiles") or ()),
-            wall_time=limit_seconds(wall_time),
-            attempt=execution.launches,
-            container=spec.get("containerSettings"),
-            registries=tuple(container_configuration(pool.spec).get("containerRegistries") or ()),
-            user_identity=spec.get("userIdentity"),
-            job_prep_id=(job_spec.get("jobPreparationTask") or {}).get("id"),
-        )
+    made = Launch(
+        node=account.place(execution.node),
+        kind=execution.kind,
+        job_id=None if job is None else job.id,
+        task_id=execution.task_id,
+        command_line=spec.get("commandLine") or "",
+        environment=environment(
+            job_spec.get("commonEnvironmentSettings") or (), spec.get("environmentSettings") or ()
+        ),
+        resource_files=tuple(spec.get("resourceFiles") or ()),
+        output_files=tuple(spec.get("outputFiles") or ()),
+        wall_time=limit_seconds(wall_time),
+        attempt=execution.launches,
+        container=spec.get("containerSettings"),
+        registries=tuple(container_configuration(pool.spec).get("containerRegistries") or ()),
+        user_identity=spec.get("userIdentity"),
+        job_prep_id=(job_spec.get("jobPreparationTask") or {}).get("id"),
     )
+    gang = execution.gang
+    if gang is not None:
+        made = as_member(made, spec["multiInstanceSettings"], gang.hosts, gang.primary.node.address)
+    running = account.runtime.launch(made)
     account.watch(execution, running)
     return ticks_of(running.started)

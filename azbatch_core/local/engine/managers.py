@@ -32,11 +32,15 @@ def add_manager(account: Account, job: Job) -> None:
     counts.ready += 1
 
 
-def find_node(account: Account, pool: Pool, job: Job) -> tuple[int | None, int]:
-    """A node for a job's manager now, None if there is none, and the slots that it takes there."""
+def find_node(account: Account, pool: Pool, job: Job, closed: set[int]) -> tuple[int | None, int]:
+    """A node for a job's manager now, None if there is none, and the slots that it takes there.
+
+    `closed` are nodes that are kept for others.
+    """
     slots = wanted_slots(job.spec["jobManagerTask"], pool.spec["taskSlotsPerNode"])
     pack = pool.spec["taskSchedulingPolicy"]["nodeFillType"] == "pack"
-    return account.free[pool.key].find(slots, pack=pack, barred=_barred(account, pool, job)), slots
+    barred = _barred(account, pool, job) | closed
+    return account.free[pool.key].find(slots, pack=pack, barred=barred), slots
 
 
 def is_waited_for(account: Account, pool: Pool, job: Job) -> bool:

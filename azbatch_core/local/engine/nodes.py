@@ -208,7 +208,10 @@ def held(account: Account, node: Node, option: Deallocation) -> bool:
     """Whether a node still holds what is to be over before it goes down."""
     if account.on_node[node.key]:
         return True
-    return option == "retaineddata" and account.store.tasks.retained_on(node.key)
+    if option != "retaineddata":
+        return False
+    store = account.store
+    return store.tasks.retained_on(node.key) or store.subtasks.retained_on(node.key)
 
 
 def begin_leaving(account: Account, node: Node, option: Deallocation) -> None:

@@ -32,7 +32,7 @@ class ReadyQueue:
 
     def offer(self, row: ReadyTask) -> None:
         """A task is ready."""
-        if row.seq <= self._horizon and row.slots <= self._limit:
+        if row.seq <= self._horizon and (row.slots <= self._limit or row.instances):
             if row.seq not in self._rows:
                 insort(self._order, row.seq)
             self._rows[row.seq] = row
@@ -42,7 +42,7 @@ class ReadyQueue:
         self._rows.pop(seq, None)
 
     def walk(self, table: TaskTable, limit: int) -> Iterator[ReadyTask]:
-        """Ready tasks that need at most `limit` slots (those of a whole node), in order.
+        """Ready tasks in order, but for those that need more than `limit` slots (those of a whole node).
 
         The caller drops those that it starts; the others stay for the next walk. What they leave of the
         window is filled from the table: a task that waits for more room than there is holds up nobody.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from azbatch_core.local.engine import allocation, jobs, node_actions, nodes, retention, scaling
+from azbatch_core.local.engine import allocation, gangs, jobs, node_actions, nodes, retention, scaling
 from azbatch_core.local.rules.times import moment
 from azbatch_core.local.runtime.failures import failure
 from azbatch_core.local.store.records import Job, Node, Pool, Preparation
@@ -26,6 +26,7 @@ def recover(account: Account) -> None:
     Start tasks that completed are not run again; preparations that did not complete are.
     """
     _load(account)
+    gangs.recover(account)
     for task in account.store.tasks.live():
         _end_try(account, task)
     _count(account)

@@ -9,8 +9,10 @@ from azbatch_core.local.wire.durations import TICKS_PER_SECOND
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
+    from azbatch_core.local.store.records import Job
+    from azbatch_core.local.store.tasks import Task
 
-__all__ = ["arm", "expect", "expiry"]
+__all__ = ["arm", "clear", "expect", "expiry"]
 
 _BATCH = 500
 _FOREVER = 100 * 365 * 86400.0
@@ -38,14 +40,20 @@ def arm(account: Account) -> None:
     expect(account, account.store.tasks.next_expiry())
 
 
+def clear(account: Account, job: Job, task: Task) -> None:
+    """Remove the directories of a task and of its subtasks, where their nodes are still there."""
+    keys = [task.node, *(subtask.node for subtask in account.store.subtasks.of_task(task.seq))]
+    for node in (account.nodes[key] for key in keys if key in account.nodes):
+        account.runtime.clear_task(account.place(node), job.id, task.id)
+        if node.leaving is not None or node.waits is not None:
+            account.due_nodes[node.key] = None
+
+
 def _sweep(account: Account) -> None:
     rows = account.store.tasks.expired(account.now(), _BATCH)
     for row in rows:
-        node = account.nodes.get(row.node) if row.node is not None else None
         job = account.jobs.get(row.job)
-        if node is not None and job is not None:
-            account.runtime.clear_task(account.place(node), job.id, row.id)
-            if node.leaving is not None or node.waits is not None:
-                account.due_nodes[node.key] = None
+        if job is not None:
+            clear(account, job, row)
     account.store.tasks.clean(row.seq for row in rows)
     arm(account)

@@ -121,8 +121,11 @@ def _values(account: Account, pool: Pool) -> dict[str, int]:
     for job in account.jobs.values():
         if job.pool_id.lower() == name:
             counts = account.counts[job.key]
-            tasks["ready"] += counts.ready if job.state == "active" else 0
+            if job.state == "active":
+                # A multi-instance task counts as many times as it has instances (documented).
+                tasks["ready"] += counts.ready + account.store.subtasks.expected(job.key)
             tasks.update({kind: counts.tasks[kind] for kind in ("running", "succeeded", "failed")})
+            tasks["running"] += sum(execution.subtask > 0 for execution in account.of_job[job.key])
     dedicated, spot = allocation.current(account, pool)
     states: Counter[str] = Counter(node.state for node in account.pool_nodes[pool.key].values())
     usable = sum(states[state] for state in USABLE)

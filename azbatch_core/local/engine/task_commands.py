@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from azbatch_core.local.engine import tasks
+from azbatch_core.local.engine import retention, tasks
 from azbatch_core.local.engine.base import Commands
 from azbatch_core.local.engine.job_commands import find_job, find_live_job
 from azbatch_core.local.engine.paging import page
@@ -14,6 +14,7 @@ from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules import tasks as rules
 from azbatch_core.local.rules.checks import check_at_least, check_seconds
 from azbatch_core.local.rules.documents import fill_constraints
+from azbatch_core.local.rules.gangs import subtask_document
 from azbatch_core.local.rules.jobs import refuse_unless_live
 from azbatch_core.local.rules.times import etag, moment
 from azbatch_core.local.store.tasks import NewTask
@@ -42,7 +43,7 @@ class TaskCommands(Commands):
 
         Raises:
             BatchError: JobNotFound, JobCompleted, JobBeingTerminated, JobBeingDeleted, TaskExists,
-                TaskIdSameAs…, TaskDependenc…, InvalidPropertyValue, NotImplemented (multi-instance tasks).
+                TaskIdSameAs…, TaskDependenc…, InvalidPropertyValue.
         """
         job = find_live_job(self.account, job_id)
         rules.check_new(job, body)
@@ -96,10 +97,12 @@ class TaskCommands(Commands):
             if "dependsOn" in spec:
                 needs, unmet = self._unmet(job, rules.needs_of(spec))
                 waiting.append((body["id"], needs))
-            slots = spec["requiredSlots"]
+            instances = rules.instances_of(spec)
+            slots = spec["requiredSlots"] * (instances or 1)
             number = rules.number_of(body["id"])
+            stored = orjson.dumps(spec)
             rows.append(
-                NewTask(job.key, body["id"], number, unmet, slots, account.stamp(), orjson.dumps(spec))
+                NewTask(job.key, body["id"], number, unmet, slots, account.stamp(), stored, instances)
             )
         account.store.tasks.insert(rows)
         for task_id, needs in waiting:
@@ -108,9 +111,7 @@ class TaskCommands(Commands):
         for row in rows:
             counts.add("active", 1, row.slots)
             counts.ready += not row.waiting
-        pool = account.pool_ids.get(job.pool_id.lower())
-        if pool is not None:
-            account.due_pools[pool.key] = None
+        tasks.look_again(account, job)
         return [row.modified for row in rows]
 
     def _unmet(self, job: Job, needs: Needs) -> tuple[Needs, int]:
@@ -239,7 +240,6 @@ class TaskCommands(Commands):
         job, task = self._changeable(job_id, task_id)
         account = self.account
         execution = account.live.get(task.seq)
-        node = account.nodes.get(task.node) if task.node is not None else None
         if execution is not None:
             account.counts[job.key].add("running", -1, -task.slots)
             # A new task of the same id waits until this one's processes are gone.
@@ -247,8 +247,8 @@ class TaskCommands(Commands):
             account.stop(execution, "delete")
         else:
             self._uncount(job, task)
-            if node is not None:
-                account.runtime.clear_task(account.place(node), job.id, task.id)
+            retention.clear(account, job, task)
+            account.store.subtasks.forget([task.seq])
         number = rules.number_of(task.id)
         if task.satisfied and number is not None:
             account.store.dependencies.unmeet(job.key, number)
@@ -265,16 +265,23 @@ class TaskCommands(Commands):
         elif not task.waiting:
             counts.ready -= 1
             self.account.queues[job.key].drop(task.seq)
+            tasks.look_again(self.account, job)
         counts.add(kind, -1, -task.slots)
 
     def subtasks(self, job_id: str, task_id: str) -> list[Doc]:
-        """The subtasks of a task: none, since no task is a multi-instance task.
+        """The subtasks of a multi-instance task on its nodes or after it, without the primary.
+
+        None for plain tasks, and while the task waits for nodes.
 
         Raises:
             BatchError: JobNotFound, TaskNotFound.
         """
-        self._task(find_job(self.account, job_id), task_id)
-        return []
+        job = find_job(self.account, job_id)
+        task = self._task(job, task_id)
+        return [
+            subtask_document(subtask, job, task.id, self.account.base)
+            for subtask in self.account.store.subtasks.of_task(task.seq)
+        ]
 
     def directory(self, job_id: str, task_id: str) -> Path:
         """The folder of a task's files.

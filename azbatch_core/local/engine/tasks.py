@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import orjson
 
 from azbatch_core.local.engine import jobs, preparation, retention
-from azbatch_core.local.engine.account import Execution
+from azbatch_core.local.engine.execution import Execution
 from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.rules.exits import consequence, wants_retry
 from azbatch_core.local.rules.nodes import resting_state, with_recent
@@ -21,7 +21,23 @@ if TYPE_CHECKING:
     from azbatch_core.local.store.records import Doc, Job, Node, TaskState
     from azbatch_core.local.store.tasks import ReadyTask
 
-__all__ = ["end_active", "make_ready", "run", "settle", "start"]
+__all__ = [
+    "Fate",
+    "begin",
+    "conclude",
+    "end_active",
+    "fate",
+    "look_again",
+    "make_ready",
+    "note",
+    "run",
+    "settle",
+    "start",
+    "vacate",
+]
+
+Fate = Literal["lost", "requeue", "retry", "terminate", "delete", "judge"]
+"""What becomes of a task whose try is over: the first three put it back to active."""
 
 
 def start(account: Account, job: Job, row: ReadyTask, spec: Doc, node: Node, *, reserved: int = 0) -> None:
@@ -50,49 +66,79 @@ def run(account: Account, execution: Execution, *, waited: bool) -> None:
     job, node = execution.job, execution.node
     if job is None:
         raise AssertionError("a task has a job")
-    found = account.preparations[job.key].get(node.key)
-    if found is not None and not found.ran:
-        found.ran = True
-        account.touch(found)
-    started = launch(account, execution)
+    started = begin(account, execution, job)
     now = max(account.now(), started)
     if waited:
         account.store.tasks.run(execution.seq, now, started)
     else:
         account.store.tasks.place(execution.seq, "running", now, node, started)
-    _note(account, execution, job, "running", recent_info(started, execution.retries, execution.requeues))
 
 
-def _note(account: Account, execution: Execution, job: Job, state: TaskState, info: Doc) -> None:
+def begin(account: Account, execution: Execution, job: Job) -> int:
+    """Launch a try on its node, and say so there; its start in ticks."""
     node = execution.node
-    entry = {"jobId": job.id, "taskId": execution.task_id, "taskState": state, "executionInfo": info}
+    found = account.preparations[job.key].get(node.key)
+    if found is not None and not found.ran:
+        found.ran = True
+        account.touch(found)
+    started = launch(account, execution)
+    note(account, execution, job, "running", recent_info(started, execution.retries, execution.requeues))
+    return started
+
+
+def note(account: Account, execution: Execution, job: Job, state: TaskState, info: Doc) -> None:
+    """Put a task that began or ended among the node's recent ones."""
+    node = execution.node
+    entry: Doc = {"jobId": job.id, "taskId": execution.task_id, "taskState": state, "executionInfo": info}
+    if execution.gang is not None:
+        entry["subtaskId"] = execution.subtask
     node.recent = with_recent(node.recent, entry)
     account.touch(node)
 
 
 def settle(account: Account, execution: Execution, outcome: Outcome | None) -> None:
     """A task's try has ended, or it was told to stop before there was one (no outcome)."""
-    job, node, reason = execution.job, execution.node, execution.stop_reason
-    if job is None:
-        raise AssertionError("a task has a job")
+    vacate(account, execution)
+    conclude(account, execution, outcome, fate(execution, outcome))
+    if execution.job is not None:
+        account.dying.pop((execution.job.key, execution.task_id.lower()), None)
+
+
+def vacate(account: Account, execution: Execution) -> None:
+    """Give up the node of a task, or subtask, that has ended."""
+    node = execution.node
     account.leave(execution)
     if not any(other.kind == "task" for other in account.on_node[node.key]) and node.state == "running":
         account.set_node_state(node, resting_state(node.scheduling))
-    account.dying.pop((job.key, execution.task_id.lower()), None)
-    account.due_jobs[job.key] = None
+
+
+def fate(execution: Execution, outcome: Outcome | None) -> Fate:
+    """What becomes of a task whose try has ended so."""
+    reason = execution.stop_reason
     if reason == "delete":
+        return "delete"
+    if outcome is None or (outcome.stopped is not None and reason is not None):
+        return reason or "terminate"
+    # It ended by itself, be it a moment before it was to be stopped.
+    if reason != "terminate" and wants_retry(
+        outcome.exit_code, outcome.failure, execution.retries, _retries(execution.spec)
+    ):
+        return "retry"
+    return "judge"
+
+
+def conclude(account: Account, execution: Execution, outcome: Outcome | None, what: Fate) -> None:
+    """Do with a task whose try has ended what its fate is."""
+    job, node = execution.job, execution.node
+    if job is None:
+        raise AssertionError("a task has a job")
+    account.due_jobs[job.key] = None
+    if what == "delete":
         account.runtime.clear_task(account.place(node), job.id, execution.task_id)
-        return
-    now = account.now()
-    if outcome is not None and outcome.stopped is None:
-        # It ended by itself, be it a moment before it was to be stopped.
-        reason = None
-    if reason == "lost" or reason == "requeue":  # noqa: PLR1714 - mypy narrows this, not a set
-        _go_back(account, execution, job, reason, now)
-    elif reason == "terminate" or outcome is None:
+    elif what in {"lost", "requeue", "retry"}:
+        _go_back(account, execution, job, what, account.now())
+    elif what == "terminate" or outcome is None:
         _complete(account, execution, job, outcome, failure("TaskEnded"), judged=False)
-    elif wants_retry(outcome.exit_code, outcome.failure, execution.retries, _retries(execution.spec)):
-        _go_back(account, execution, job, "retry", now)
     else:
         _complete(account, execution, job, outcome, outcome.failure, judged=True)
 
@@ -111,7 +157,7 @@ def _go_back(
         # It may run elsewhere next: nothing of this try is left behind.
         account.runtime.clear_task(account.place(execution.node), job.id, execution.task_id)
     counts = account.counts[job.key]
-    counts.move("running", "active", execution.slots)
+    counts.move("running", "active", execution.counted)
     counts.ready += 1
     make_ready(account, job, execution.seq)
 
@@ -121,6 +167,11 @@ def make_ready(account: Account, job: Job, seq: int) -> None:
     row = account.store.tasks.ready_one(seq)
     if row is not None:
         account.queues[job.key].offer(row)
+    look_again(account, job)
+
+
+def look_again(account: Account, job: Job) -> None:
+    """Let the scheduler look at a job's pool: a task of it came, or does not wait for room any more."""
     pool = account.pool_ids.get(job.pool_id.lower())
     if pool is not None:
         account.due_pools[pool.key] = None
@@ -161,14 +212,14 @@ def _complete(
         expires=expires,
         satisfied=satisfied,
     )
-    account.counts[job.key].move("running", "succeeded" if failed is None else "failed", execution.slots)
+    account.counts[job.key].move("running", "succeeded" if failed is None else "failed", execution.counted)
     if started is not None:
         info = recent_info(
             started, execution.retries, execution.requeues, ended=ended, exit_code=exit_code, failed=failed
         )
         node.tasks_run += 1
         node.tasks_succeeded += failed is None
-        _note(account, execution, job, "completed", info)
+        note(account, execution, job, "completed", info)
         retention.expect(account, expires)
     if first:
         _satisfy(account, job, execution.task_id)
@@ -202,6 +253,7 @@ def end_active(account: Account, job: Job, seq: int, slots: int, *, ready: bool)
     )
     table.write(seq, now)
     account.queues[job.key].drop(seq)
+    look_again(account, job)
     counts = account.counts[job.key]
     counts.move("active", "failed", slots)
     counts.ready -= ready

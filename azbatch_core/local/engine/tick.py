@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from azbatch_core.local.engine import allocation, jobs, node_actions, nodes, preparation, tasks
+from azbatch_core.local.engine import allocation, gangs, jobs, node_actions, nodes, preparation, tasks
 from azbatch_core.local.engine.dispatch import fill_pool
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ def _drain(due: dict[int, None], records: dict[int, _R]) -> Iterator[_R]:
 def _settle(account: Account, execution: Execution, outcome: Outcome | None) -> None:
     if execution not in account.on_node.get(execution.node.key, {}):
         return
-    if execution.kind == "task":
+    if execution.gang is not None:
+        gangs.settle(account, execution, outcome)
+    elif execution.kind == "task":
         tasks.settle(account, execution, outcome)
     elif outcome is None:
         raise AssertionError("only tasks end without a try")
@@ -66,6 +68,9 @@ def _settle(account: Account, execution: Execution, outcome: Outcome | None) -> 
         nodes.settle_start(account, execution, outcome)
     elif execution.kind == "preparation":
         for waiting in preparation.settle(account, execution, outcome):
-            tasks.run(account, waiting, waited=True)
+            if waiting.gang is None:
+                tasks.run(account, waiting, waited=True)
+            else:
+                gangs.run(account, waiting)
     else:
         preparation.settle_release(account, execution, outcome)

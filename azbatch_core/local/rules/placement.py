@@ -54,6 +54,10 @@ class FreeSlots:
         if free is not None:
             self.put(node, free - slots)
 
+    def having(self, slots: int) -> list[int]:
+        """All nodes with so many free slots; among equals, those that have waited longest come first."""
+        return [node for free, nodes in self._by_free.items() if free >= slots for node in nodes]
+
     def find(
         self, slots: int, *, pack: bool, barred: Container[int] = (), preferred: int | None = None
     ) -> int | None:

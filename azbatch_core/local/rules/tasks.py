@@ -13,7 +13,6 @@ from azbatch_core.local.rules.checks import (
     check_id,
     check_packages,
     check_seconds,
-    not_implemented,
 )
 from azbatch_core.local.rules.documents import (
     default_identity,
@@ -40,7 +39,9 @@ __all__ = [
     "environment",
     "execution_info",
     "fill",
+    "instances_of",
     "needs_of",
+    "node_info",
     "number_of",
     "recent_info",
     "task_document",
@@ -70,7 +71,7 @@ def check_new(job: Job, body: Doc) -> None:
         if name in spec and spec[name]["id"].lower() == str(task_id).lower():
             raise BatchError(code)
     if "multiInstanceSettings" in body:
-        not_implemented("multi-instance tasks")
+        _check_instances(body["multiInstanceSettings"])
     if "applicationPackageReferences" in body:
         check_packages(body)
     check_at_least(body, "requiredSlots", 1)
@@ -101,6 +102,14 @@ def _check_needs(spec: Doc, given: Doc) -> None:
             raise invalid_property(
                 "taskIdRanges", f"{item['start']}-{item['end']}", "The start of a range is after its end."
             )
+
+
+def _check_instances(settings: Doc) -> None:
+    check_at_least(settings, "numberOfInstances", 1)
+    if not settings["coordinationCommandLine"].strip():
+        raise invalid_property(
+            "coordinationCommandLine", settings["coordinationCommandLine"], "A command line is needed."
+        )
 
 
 def _exit_options(conditions: Doc) -> Iterator[Doc]:
@@ -148,7 +157,15 @@ def fill(job: Job, body: Doc) -> Doc:
     spec["requiredSlots"] = body.get("requiredSlots") or 1
     if "userIdentity" not in spec:
         spec["userIdentity"] = default_identity()
+    if "multiInstanceSettings" in spec:
+        spec["multiInstanceSettings"] = {"numberOfInstances": 1, **spec["multiInstanceSettings"]}
     return spec
+
+
+def instances_of(spec: Doc) -> int:
+    """How many nodes a multi-instance task takes, 0 for plain tasks; `spec` as filled."""
+    settings = spec.get("multiInstanceSettings")
+    return 0 if settings is None else int(settings["numberOfInstances"])
 
 
 def environment(common: Iterable[Doc], own: Iterable[Doc]) -> tuple[tuple[str, str], ...]:
@@ -203,14 +220,15 @@ def recent_info(
     return info
 
 
-def _node_info(task: Task, job: Job, base: str) -> Doc:
-    root = f"{job_folder(job.id)}/{task.id}"
-    node_url = f"{base}/pools/{task.pool_id}/nodes/{task.node_id}"
+def node_info(pool_id: str | None, node_id: str, job_id: str, task_id: str, base: str) -> Doc:
+    """`nodeInfo` of a task or subtask."""
+    root = f"{job_folder(job_id)}/{task_id}"
+    node_url = f"{base}/pools/{pool_id}/nodes/{node_id}"
     return {
-        "affinityId": f"TVM:{task.node_id}",
+        "affinityId": f"TVM:{node_id}",
         "nodeUrl": node_url,
-        "poolId": task.pool_id,
-        "nodeId": task.node_id,
+        "poolId": pool_id,
+        "nodeId": node_id,
         "taskRootDirectory": root,
         "taskRootDirectoryUrl": f"{node_url}/files/{root}",
     }
@@ -256,7 +274,7 @@ def task_document(task: Task, job: Job, base: str) -> Doc:
     put_transitions(doc, task.state, task.since, task.previous, task.previous_since)
     doc["executionInfo"] = execution_info(task)
     if task.placed and task.node_id is not None:
-        doc["nodeInfo"] = _node_info(task, job, base)
+        doc["nodeInfo"] = node_info(task.pool_id, task.node_id, job.id, task.id, base)
     elif task.state == "completed":
         doc["nodeInfo"] = {}
     return doc

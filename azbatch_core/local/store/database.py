@@ -9,6 +9,7 @@ import orjson
 
 from azbatch_core.local.store.dependencies import DependencyTable
 from azbatch_core.local.store.records import Job, Node, Pool, Preparation, Schedule
+from azbatch_core.local.store.subtasks import SubtaskTable
 from azbatch_core.local.store.tasks import TaskTable
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ __all__ = ["Database", "VersionError"]
 
 _R = TypeVar("_R", Pool, Node, Job, Preparation, Schedule)
 
-_VERSION = 3
+_VERSION = 4
 
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -34,6 +35,7 @@ CREATE TABLE schedules (key INTEGER PRIMARY KEY, body BLOB NOT NULL);
 _UPGRADES = {
     1: "CREATE TABLE schedules (key INTEGER PRIMARY KEY, body BLOB NOT NULL);",
     2: "ALTER TABLE tasks ADD COLUMN container BLOB;",
+    3: SubtaskTable.SCHEMA,
 }
 """What makes data of a version those of the next. Fields that records have got since take their defaults."""
 
@@ -67,6 +69,7 @@ class Database:
             raise
         self.tasks = TaskTable(self)
         self.dependencies = DependencyTable(self)
+        self.subtasks = SubtaskTable(self)
 
     def _prepare(self, path: Path | None) -> None:
         run = self.connection.execute
@@ -82,7 +85,7 @@ class Database:
         if found not in {0, _VERSION}:
             raise VersionError(f"{path} holds version {found} of the local service's data, not {_VERSION}")
         if found == 0:
-            schema = _SCHEMA + TaskTable.SCHEMA + DependencyTable.SCHEMA
+            schema = _SCHEMA + TaskTable.SCHEMA + DependencyTable.SCHEMA + SubtaskTable.SCHEMA
             self.connection.executescript(f"BEGIN;{schema}PRAGMA user_version={_VERSION};COMMIT;")
 
     def begin(self) -> sqlite3.Connection:

@@ -61,11 +61,15 @@ class Task(NamedTuple):
 
 
 class ReadyTask(NamedTuple):
-    """What scheduling needs of a ready task."""
+    """What scheduling needs of a ready task.
+
+    `instances` is 0 but for multi-instance tasks, whose `slots` are those of all members.
+    """
 
     seq: int
     id: str
     slots: int
+    instances: int
     retries: int
     requeues: int
     launches: int
@@ -82,6 +86,7 @@ class NewTask(NamedTuple):
     slots: int
     modified: int
     spec: bytes
+    instances: int = 0
 
 
 class Home(Protocol):
@@ -189,10 +194,13 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         return map(Task._make, cursor)
 
     def ready(self, job: int, beyond: int, limit: int, slots: int) -> list[ReadyTask]:
-        """Ready tasks of a job that need at most `slots`, in the order of creation, those after `beyond`."""
+        """Ready tasks of a job in the order of creation, those after `beyond`.
+
+        None that needs more than `slots` on one node; multi-instance tasks however large.
+        """
         rows = self._home.connection.execute(
             f"SELECT {_READY} FROM tasks WHERE job=? AND state='active' AND waiting=0"  # noqa: S608 - constant
-            " AND seq>? AND slots<=? ORDER BY seq LIMIT ?",
+            " AND seq>? AND (slots<=? OR instances>0) ORDER BY seq LIMIT ?",
             (job, beyond, slots, limit),
         )
         return [ReadyTask._make(row) for row in rows]
@@ -287,8 +295,8 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
     def insert(self, rows: Iterable[NewTask]) -> None:
         """Add tasks that are known to be new."""
         self._home.begin().executemany(
-            "INSERT INTO tasks (job,id,number,waiting,slots,created,modified,since,spec)"
-            " VALUES (:job,:id,:number,:waiting,:slots,:modified,:modified,:modified,:spec)",
+            "INSERT INTO tasks (job,id,number,waiting,slots,instances,created,modified,since,spec)"
+            " VALUES (:job,:id,:number,:waiting,:slots,:instances,:modified,:modified,:modified,:spec)",
             (row._asdict() for row in rows),
         )
 

@@ -40,7 +40,16 @@ class FakeTry:
         self.cause: StopCause | None = None
         self.coordinated: asyncio.Future[None] | None = None
         self._ending = False
-        parts = [part.strip() for part in launch.command_line.split(";")]
+        if launch.coordination_command_line is None:
+            self._run(launch.command_line)
+        else:
+            self.coordinated = asyncio.get_running_loop().create_future()
+            self._run(launch.coordination_command_line, last=False)
+        if launch.wall_time is not None:
+            clock.call_later(launch.wall_time, lambda: self.stop("walltime"))
+
+    def _run(self, command: str, *, last: bool = True) -> None:
+        parts = [part.strip() for part in command.split(";")]
         delay = sum(float(part.split()[1]) for part in parts if part.startswith("sleep"))
         code = next((int(part.split()[1]) for part in parts if part.startswith("exit")), 0)
         failed = failure() if code else None
@@ -49,10 +58,16 @@ class FakeTry:
             exit_code, failed = None, failure("CommandProgramNotFound")
         if "upload" in parts:
             failed = failure("FileUploadContainerNotFound")
-        if "hang" not in parts:
-            clock.call_later(delay, lambda: self.end(exit_code, failed))
-        if launch.wall_time is not None:
-            clock.call_later(launch.wall_time, lambda: self.stop("walltime"))
+        if "hang" in parts:
+            return
+        if last or failed is not None:
+            self.clock.call_later(delay, lambda: self.end(exit_code, failed))
+        else:
+            self.clock.call_later(delay, self._coordinate)
+
+    def _coordinate(self) -> None:
+        if self.coordinated is not None and not self.done.done() and not self._ending:
+            self.coordinated.set_result(None)
 
     def end(self, exit_code: int | None, failed: dict[str, Any] | None) -> None:
         """Resolve the try."""
@@ -60,7 +75,13 @@ class FakeTry:
             self.done.set_result(Outcome(exit_code, failed, self.started, self.clock.now(), self.cause))
 
     def proceed(self) -> None:
-        """Go on."""
+        """Run the command; a subtask ends in the next turn."""
+        if self.coordinated is None or self._ending or self.done.done():
+            return
+        if self.launch.command_line:
+            self._run(self.launch.command_line)
+        else:
+            self.clock.call_later(0, lambda: self.end(0, None))
 
     def stop(self, cause: StopCause) -> None:
         """End it in the next turn."""

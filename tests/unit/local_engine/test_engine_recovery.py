@@ -231,8 +231,14 @@ async def test_data_of_an_earlier_version_are_taken_over(tmp_path: Path) -> None
     await service.pool()
     job = service.job()
     connection = service.engine.account.store.connection
-    connection.execute("DROP TABLE schedules")
-    connection.execute("ALTER TABLE tasks DROP COLUMN container")
+    for statement in (
+        "DROP TABLE schedules",
+        "ALTER TABLE tasks DROP COLUMN container",
+        "DROP TABLE subtasks",
+        "DROP INDEX tasks_ready_gangs",
+        "ALTER TABLE tasks DROP COLUMN instances",
+    ):
+        connection.execute(statement)
     connection.execute("PRAGMA user_version=1")
     heir = await service.killed()
     assert heir.engine.jobs.get("job") == job

@@ -226,7 +226,11 @@ async def test_a_collection_holds_a_hundred(service: Service) -> None:
             {"id": "x", "exitConditions": {"default": {"dependencyAction": "satisfy"}}},
             "InvalidPropertyValue",
         ),
-        ({"id": "x", "multiInstanceSettings": {"numberOfInstances": 2}}, "NotImplemented"),
+        (
+            {"id": "x", "multiInstanceSettings": {"numberOfInstances": 0, "coordinationCommandLine": "c"}},
+            "InvalidPropertyValue",
+        ),
+        ({"id": "x", "multiInstanceSettings": {"coordinationCommandLine": " "}}, "InvalidPropertyValue"),
         ({"id": "x", "applicationPackageReferences": [{"applicationId": "a"}]}, "InvalidApplicationPackage"),
     ],
 )
