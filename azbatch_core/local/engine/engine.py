@@ -11,6 +11,7 @@ from azbatch_core.local.engine.job_commands import JobCommands
 from azbatch_core.local.engine.node_commands import NodeCommands
 from azbatch_core.local.engine.pool_commands import PoolCommands
 from azbatch_core.local.engine.recovery import recover
+from azbatch_core.local.engine.schedule_commands import ScheduleCommands
 from azbatch_core.local.engine.task_commands import TaskCommands
 from azbatch_core.local.engine.tick import tick
 from azbatch_core.local.errors import BatchError
@@ -28,7 +29,7 @@ __all__ = ["Engine"]
 
 
 class Engine:
-    """One Batch account on this machine: `pools`, `nodes`, `jobs` and `tasks` take the calls of requests.
+    """One Batch account on this machine; requests call `pools`, `nodes`, `jobs`, `tasks` and `schedules`.
 
     Made, started and used in one event loop's thread. The database is `state_dir/batch.sqlite3`. `gave_up` is
     called when it cannot be written: this engine answers nothing any more and is to be stopped.
@@ -50,6 +51,7 @@ class Engine:
         self.nodes = NodeCommands(self.account)
         self.jobs = JobCommands(self.account)
         self.tasks = TaskCommands(self.account)
+        self.schedules = ScheduleCommands(self.account)
 
     async def start(self) -> None:
         """Take up what an earlier process left; on return nothing that it started is alive."""
@@ -79,9 +81,12 @@ class Engine:
             raise BatchError("ServerBusy")
 
     def busy(self) -> bool:
-        """Whether anything runs, or a ready task has a node to hope for."""
+        """Whether anything runs, a schedule is to make a job, or a ready task has a node to hope for."""
         account = self.account
         if any(account.on_node.values()) or account.due_jobs:
+            return True
+        schedules = account.schedules.values()
+        if any(schedule.state == "active" and schedule.next_run is not None for schedule in schedules):
             return True
         for name, jobs in account.pool_jobs.items():
             pool = account.pool_ids.get(name)

@@ -26,7 +26,7 @@ def refuse_above_quota(account: Account) -> None:
         BatchError: ActiveJobAndScheduleQuotaReached.
     """
     number = sum(job.state in rules.QUOTA_STATES for job in account.jobs.values())
-    number += sum(schedule.state != "completed" for schedule in account.schedules.values())
+    number += sum(schedule.state not in {"completed", "deleting"} for schedule in account.schedules.values())
     if number >= account.settings.job_quota:
         raise BatchError("ActiveJobAndScheduleQuotaReached")
 

@@ -6,10 +6,19 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from azbatch_core.local.engine import allocation, gangs, jobs, node_actions, nodes, retention, scaling
+from azbatch_core.local.engine import (
+    allocation,
+    gangs,
+    jobs,
+    node_actions,
+    nodes,
+    retention,
+    scaling,
+    schedules,
+)
 from azbatch_core.local.rules.times import moment
 from azbatch_core.local.runtime.failures import failure
-from azbatch_core.local.store.records import Job, Node, Pool, Preparation
+from azbatch_core.local.store.records import Job, Node, Pool, Preparation, Schedule
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
@@ -23,7 +32,8 @@ def recover(account: Account) -> None:
 
     Neither retries nor requeues are counted: no user asked for it (SDK BatchTaskExecutionInfo.requeue_count).
     Tasks of nodes that a user was taking away end as they had been told to.
-    Start tasks that completed are not run again; preparations that did not complete are.
+    Start tasks that completed are not run again; preparations that did not complete are. A turn of
+    a schedule that was missed is made up for if its window is still open (see `rules.schedules.next_turn`).
     """
     _load(account)
     gangs.recover(account)
@@ -76,6 +86,9 @@ def _load(account: Account) -> None:
     for job in account.store.load(Job):
         account.add_job(job)
         account.stamped_until(job.modified)
+    for schedule in account.store.load(Schedule):
+        schedules.add(account, schedule)
+        account.stamped_until(schedule.modified)
     account.stamped_until(account.store.tasks.last_modified())
     for preparation in account.store.load(Preparation):
         if preparation.state == "running":

@@ -7,8 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from azbatch_core.local.engine import allocation, gangs, jobs, node_actions, nodes, preparation, tasks
+from azbatch_core.local.engine import (
+    allocation,
+    gangs,
+    jobs,
+    node_actions,
+    nodes,
+    preparation,
+    schedules,
+    tasks,
+)
 from azbatch_core.local.engine.dispatch import fill_pool
+from azbatch_core.local.rules.jobs import QUOTA_STATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +38,13 @@ def tick(account: Account) -> None:
     """
     if account.stopping:
         return
-    while account.finished or account.due_nodes or account.due_jobs or account.due_pools:
+    while (
+        account.finished
+        or account.due_nodes
+        or account.due_jobs
+        or account.due_schedules
+        or account.due_pools
+    ):
         _turn(account)
     account.store.commit()
 
@@ -41,6 +57,10 @@ def _turn(account: Account) -> None:
         node_actions.check(account, node)
     for job in _drain(account.due_jobs, account.jobs):
         jobs.advance(account, job)
+        if job.schedule is not None and job.state not in QUOTA_STATES:
+            account.due_schedules[job.schedule] = None
+    for schedule in _drain(account.due_schedules, account.schedules):
+        schedules.advance(account, schedule)
     for pool in _drain(account.due_pools, account.pools):
         allocation.advance(account, pool)
         if pool.key in account.pools:

@@ -52,6 +52,7 @@ JOB: Casing = (
     (("executionInfo", "schedulingError", "category"), _CATEGORY),
     *_under(("poolInfo", "autoPoolSpecification", "pool"), POOL),
 )
+SCHEDULE: Casing = _under(("jobSpecification",), JOB)
 
 
 def recase(document: dict[str, Any], casing: Casing) -> dict[str, Any]:

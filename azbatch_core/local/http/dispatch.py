@@ -132,6 +132,8 @@ def _subject(call: Call) -> Mapping[str, Any]:
         return call.engine.pools.get(call.ids["poolId"])
     if call.operation.subject == "job":
         return call.engine.jobs.get(call.ids["jobId"])
+    if call.operation.subject == "schedule":
+        return call.engine.schedules.get(call.ids["jobScheduleId"])
     return call.engine.tasks.get(call.ids["jobId"], call.ids["taskId"])
 
 

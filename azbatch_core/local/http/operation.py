@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from azbatch_core.local.http.response import Response
 
 Handler: TypeAlias = "Callable[[Call], Response]"
-Subject = Literal["pool", "job", "task"]
+Subject = Literal["pool", "job", "schedule", "task"]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from azbatch_core.local.http.operation import Handler, Operation
-from azbatch_core.local.routes import accounts, files, jobs, nodes, pools, tasks
+from azbatch_core.local.routes import accounts, files, jobs, nodes, pools, schedules, tasks
 
 _FORCE = frozenset({"force"})
 _RECURSIVE = frozenset({"recursive"})
@@ -18,6 +18,7 @@ _PERIOD = frozenset({"starttime", "endtime"})
 
 _pool = partial(Operation, subject="pool")
 _job = partial(Operation, subject="job")
+_schedule = partial(Operation, subject="schedule")
 _task = partial(Operation, subject="task")
 
 
@@ -132,6 +133,7 @@ _JOBS = (
     _list(
         "list_jobs_from_schedule",
         _SCHEDULE + "/jobs",
+        schedules.list_jobs,
         filter="jobsOfSchedule",
         select="BatchJob",
         expand=True,
@@ -155,26 +157,44 @@ _JOBS = (
     ),
 )
 _JOB_SCHEDULES = (
-    Operation("job_schedule_exists", "HEAD", _SCHEDULE, 200),
-    Operation("begin_delete_job_schedule", "DELETE", _SCHEDULE, 202, options=_FORCE),
-    Operation(
+    _schedule("job_schedule_exists", "HEAD", _SCHEDULE, 200, schedules.exists),
+    _schedule("begin_delete_job_schedule", "DELETE", _SCHEDULE, 202, schedules.delete, options=_FORCE),
+    _schedule(
         "get_job_schedule",
         "GET",
         _SCHEDULE,
         200,
+        schedules.get,
         select="BatchJobSchedule",
         expand=True,
         fragment="jobschedules/@Element",
     ),
-    Operation("update_job_schedule", "PATCH", _SCHEDULE, 200, body="BatchJobScheduleUpdateOptions"),
-    Operation("replace_job_schedule", "PUT", _SCHEDULE, 200, body="BatchJobSchedule"),
-    Operation("disable_job_schedule", "POST", _SCHEDULE + "/disable", 204),
-    Operation("enable_job_schedule", "POST", _SCHEDULE + "/enable", 204),
-    Operation("begin_terminate_job_schedule", "POST", _SCHEDULE + "/terminate", 202, options=_FORCE),
-    Operation("create_job_schedule", "POST", "/jobschedules", 201, body="BatchJobScheduleCreateOptions"),
+    _schedule(
+        "update_job_schedule", "PATCH", _SCHEDULE, 200, schedules.patch, body="BatchJobScheduleUpdateOptions"
+    ),
+    _schedule("replace_job_schedule", "PUT", _SCHEDULE, 200, schedules.replace, body="BatchJobSchedule"),
+    _schedule("disable_job_schedule", "POST", _SCHEDULE + "/disable", 204, schedules.disable),
+    _schedule("enable_job_schedule", "POST", _SCHEDULE + "/enable", 204, schedules.enable),
+    _schedule(
+        "begin_terminate_job_schedule",
+        "POST",
+        _SCHEDULE + "/terminate",
+        202,
+        schedules.terminate,
+        options=_FORCE,
+    ),
+    Operation(
+        "create_job_schedule",
+        "POST",
+        "/jobschedules",
+        201,
+        schedules.create,
+        body="BatchJobScheduleCreateOptions",
+    ),
     _list(
         "list_job_schedules",
         "/jobschedules",
+        schedules.list_schedules,
         filter="jobSchedules",
         select="BatchJobSchedule",
         expand=True,

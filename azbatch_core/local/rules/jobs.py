@@ -166,14 +166,21 @@ def _fill_pool_info(given: Doc) -> Doc:
     auto = given.get("autoPoolSpecification")
     if not auto:
         return given
-    lifetime = auto.get("poolLifetimeOption") or "job"
-    return {
-        "autoPoolSpecification": {
-            **auto,
-            "poolLifetimeOption": lifetime,
-            "keepAlive": bool(auto.get("keepAlive")),
-        }
+    filled = {
+        **auto,
+        "poolLifetimeOption": auto.get("poolLifetimeOption") or "job",
+        "keepAlive": bool(auto.get("keepAlive")),
     }
+    if auto.get("pool"):
+        filled["pool"] = _fill_pool(auto["pool"])
+    return {"autoPoolSpecification": filled}
+
+
+def _fill_pool(given: Doc) -> Doc:
+    """The pool of an auto pool as echoed: with its targets, 0 unless given (recorded)."""
+    targets = ("targetDedicatedNodes", "targetLowPriorityNodes")
+    scaled = {} if given.get("enableAutoScale") else {name: given.get(name) or 0 for name in targets}
+    return {**pools.fill(given), **scaled}
 
 
 def _fill_constraints(given: Doc | None) -> Doc:

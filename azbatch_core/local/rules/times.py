@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from azbatch_core.local.wire.durations import TICKS_PER_SECOND, parse_duration
 
-__all__ = ["etag", "limit_seconds", "moment", "seconds_of", "ticks_of"]
+__all__ = ["etag", "limit_seconds", "moment", "seconds_of", "ticks_at", "ticks_of"]
 
 _EPOCH = datetime(1, 1, 1, tzinfo=timezone.utc)
 _SECOND = timedelta(seconds=1)
@@ -24,9 +24,15 @@ def ticks_of(when: datetime) -> int:
     return (delta.days * 86400 + delta.seconds) * TICKS_PER_SECOND + delta.microseconds * 10
 
 
+def ticks_at(text: str) -> int:
+    """Ticks of a moment as the wire's bodies have it in normal form, the inverse of `moment`."""
+    second = datetime.fromisoformat(text[:19]).replace(tzinfo=timezone.utc)
+    return ticks_of(second) + int(text[19:].strip(".Z").ljust(7, "0"))
+
+
 @lru_cache(maxsize=4096)
 def _second(whole: int) -> str:
-    return (_EPOCH + whole * _SECOND).strftime("%Y-%m-%dT%H:%M:%S")
+    return (_EPOCH + whole * _SECOND).isoformat()[:19]
 
 
 def moment(ticks: int) -> str:

@@ -443,7 +443,18 @@ async def test_an_auto_pool_lives_as_long_as_its_job(service: Service) -> None:
     doc = service.engine.jobs.create({"id": "job", "poolInfo": {"autoPoolSpecification": spec}})
     pool_id = doc["executionInfo"]["poolId"]
     assert re.fullmatch(r"mine_[0-9A-F-]{36}", pool_id)
-    assert doc["poolInfo"] == {"autoPoolSpecification": {**spec, "keepAlive": False}}
+    shown = doc["poolInfo"]["autoPoolSpecification"]
+    assert {**shown, "pool": spec["pool"]} == {**spec, "keepAlive": False}
+    assert shown["pool"] == {
+        "vmSize": "standard_d2",
+        "targetDedicatedNodes": 1,
+        "targetLowPriorityNodes": 0,
+        "resizeTimeout": "PT15M",
+        "enableAutoScale": False,
+        "enableInterNodeCommunication": False,
+        "taskSlotsPerNode": 1,
+        "taskSchedulingPolicy": {"nodeFillType": "spread"},
+    }
     assert service.engine.pools.get(pool_id)["state"] == "active"
     service.task("t")
     await service.pass_time(1)
@@ -467,7 +478,7 @@ async def test_an_auto_pool_may_be_kept(service: Service) -> None:
     doc = service.engine.jobs.patch(
         "job", {"poolInfo": {"autoPoolSpecification": {"keepAlive": True, "poolLifetimeOption": "job"}}}
     )
-    assert doc["poolInfo"]["autoPoolSpecification"]["pool"] == {"vmSize": "standard_d2"}
+    assert doc["poolInfo"]["autoPoolSpecification"]["pool"]["vmSize"] == "standard_d2"
     service.engine.jobs.terminate("job")
     await service.pass_time(1)
     assert service.engine.pools.get(doc["executionInfo"]["poolId"])["state"] == "active"
