@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +10,7 @@ from azure.batch import BatchClient, models
 from azure.batch.models import _models as unlisted  # the options of node actions are not exported
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import HttpResponseError
+from azure.storage.blob import BlobServiceClient, generate_container_sas
 from wire_client import Wire
 
 from azbatch_core.local import LocalBatch
@@ -225,3 +227,91 @@ def test_actions_answer_as_recorded(client: BatchClient, batch: LocalBatch, pool
     error = wire.json("POST", f"{target}/reboot", {"nodeRebootOption": "never"})
     assert error["code"] == "InvalidPropertyValue"
     wire.connection.close()
+
+
+def test_users_come_and_go(client: BatchClient, pool: str) -> None:
+    node = next(iter(client.list_nodes(pool))).id
+    client.create_node_user(pool, node, models.BatchNodeUserCreateOptions(name="ann", password="x-1-Y"))
+    same = models.BatchNodeUserCreateOptions(name="ann", password="x-1-Y")
+    assert refusal(lambda: client.create_node_user(pool, node, same)) == (409, "NodeUserExists")
+    wrong = models.BatchNodeUserCreateOptions(name="a b")
+    assert refusal(lambda: client.create_node_user(pool, node, wrong)) == (400, "InvalidPropertyValue")
+    client.replace_node_user(pool, node, "ann", models.BatchNodeUserReplaceOptions(password="z-2-Y"))
+    client.delete_node_user(pool, node, "ann")
+    missing = (404, "NodeUserNotFound")
+    assert refusal(lambda: client.delete_node_user(pool, node, "ann")) == missing
+    replacement = models.BatchNodeUserReplaceOptions(password="z-2-Y")
+    assert refusal(lambda: client.replace_node_user(pool, node, "ann", replacement)) == missing
+
+
+def test_remote_login_needs_an_endpoint(client: BatchClient, pool: str) -> None:
+    node = next(iter(client.list_nodes(pool))).id
+    closed = refusal(lambda: client.get_node_remote_login_settings(pool, node))
+    assert closed == (409, "OperationNotValidOnNode")
+    nat = models.BatchInboundNatPool(
+        name="ssh",
+        protocol="tcp",
+        backend_port=22,
+        frontend_port_range_start=20000,
+        frontend_port_range_end=20100,
+    )
+    network = models.NetworkConfiguration(
+        endpoint_configuration=models.BatchPoolEndpointConfiguration(inbound_nat_pools=[nat])
+    )
+    client.create_pool(options("open", 1, network_configuration=network))
+    until(lambda: [found.state for found in client.list_nodes("open")] == ["idle"])
+    [found] = client.list_nodes("open")
+    assert found.endpoint_configuration is not None
+    [endpoint] = found.endpoint_configuration.inbound_endpoints
+    assert (endpoint.backend_port, endpoint.protocol) == (22, "tcp")
+    settings = client.get_node_remote_login_settings("open", found.id)
+    assert settings.remote_login_ip_address == endpoint.public_ip_address
+    assert settings.remote_login_port == endpoint.frontend_port
+    assert 20000 <= settings.remote_login_port <= 20100
+
+
+def test_logs_of_a_node_are_uploaded(client: BatchClient, batch: LocalBatch, pool: str) -> None:
+    node = next(iter(client.list_nodes(pool)))
+    account = BlobServiceClient(
+        batch.blob_endpoint, AzureNamedKeyCredential(batch.blob_account, batch.blob_key), retry_total=0
+    )
+    signature = generate_container_sas(
+        batch.blob_account,
+        "logs",
+        batch.blob_key,
+        permission="w",
+        expiry=datetime.now(timezone.utc) + timedelta(hours=1),
+    )
+    assert node.allocation_time is not None
+    with account, account.create_container("logs") as container:
+        answer = client.upload_node_logs(
+            pool,
+            node.id,
+            models.UploadBatchServiceLogsOptions(
+                container_url=f"{batch.blob_endpoint}/logs?{signature}", start_time=node.allocation_time
+            ),
+        )
+        assert answer.number_of_files_uploaded == 1
+        blob = container.get_blob_client(f"{answer.virtual_directory_name}/agent-debug.log")
+        until(blob.exists)
+        assert node.id in blob.download_blob().readall().decode()
+
+
+def test_extensions_are_listed(client: BatchClient) -> None:
+    wanted = options("extended", 1)
+    assert wanted.virtual_machine_configuration is not None
+    wanted.virtual_machine_configuration.extensions = [
+        models.VMExtension(name=name, publisher="Microsoft", type="X") for name in ("one", "two")
+    ]
+    client.create_pool(wanted)
+    until(lambda: [found.state for found in client.list_nodes("extended")] == ["idle"])
+    [node] = client.list_nodes("extended")
+    found = list(client.list_node_extensions("extended", node.id, max_results=1))
+    assert [item.vm_extension.name for item in found if item.vm_extension] == ["one", "two"]
+    one = client.get_node_extension("extended", node.id, "one")
+    assert one.provisioning_state == "Succeeded"
+    assert one.instance_view is not None
+    assert one.instance_view.statuses is not None
+    assert one.instance_view.statuses[0].level == "Info"
+    missing = refusal(lambda: client.get_node_extension("extended", node.id, "three"))
+    assert missing == (404, "ResourceNotFound")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine.account import Account
 from azbatch_core.local.engine.job_commands import JobCommands
+from azbatch_core.local.engine.node_access import NodeAccessCommands
 from azbatch_core.local.engine.node_commands import NodeCommands
 from azbatch_core.local.engine.pool_commands import PoolCommands
 from azbatch_core.local.engine.recovery import recover
@@ -49,6 +50,7 @@ class Engine:
         self.account.gave_up = gave_up
         self.pools = PoolCommands(self.account)
         self.nodes = NodeCommands(self.account)
+        self.node_access = NodeAccessCommands(self.account)
         self.jobs = JobCommands(self.account)
         self.tasks = TaskCommands(self.account)
         self.schedules = ScheduleCommands(self.account)

@@ -60,6 +60,9 @@ def _halted(account: Account, node: Node, began: int) -> None:
     preparation.outlive(account, node, wiped=wiped)
     if wiped:
         account.store.tasks.lose_files(node.key)
+    if node.state == "reimaging":
+        node.users = {}
+        account.touch(node)
     if node.state == "deallocating":
         account.set_node_state(node, "deallocated")
     else:

@@ -103,6 +103,11 @@ class Call:
         headers = {"DataServiceId": self.url} if named else {}
         return Response(self.operation.status, {**headers, **_tags(document)})
 
+    def created_untagged(self, name: str) -> Response:
+        """201 for a new resource that has no ETag, in the collection that was posted to."""
+        url = f"{self.url}/{name}"
+        return Response(self.operation.status, {"DataServiceId": url, "Location": url})
+
     def acted(self) -> Response:
         """The operation's status, without a body, for an action on what has no ETag."""
         return Response(self.operation.status, {"DataServiceId": self.url})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.http import casing
+from azbatch_core.local.routes.slices import page_of
 
 if TYPE_CHECKING:
     from azbatch_core.local.http.call import Call
@@ -66,6 +67,56 @@ def enable_scheduling(call: Call) -> Response:
     """POST …/enablescheduling."""
     call.engine.nodes.enable_scheduling(call.ids["poolId"], call.ids["nodeId"])
     return call.acted()
+
+
+def create_user(call: Call) -> Response:
+    """POST …/users."""
+    call.engine.node_access.create_user(call.ids["poolId"], call.ids["nodeId"], call.body)
+    return call.created_untagged(call.body["name"])
+
+
+def replace_user(call: Call) -> Response:
+    """PUT …/users/{userName}."""
+    ids = call.ids
+    call.engine.node_access.replace_user(ids["poolId"], ids["nodeId"], ids["userName"], call.body)
+    return call.acted()
+
+
+def delete_user(call: Call) -> Response:
+    """DELETE …/users/{userName}."""
+    ids = call.ids
+    call.engine.node_access.delete_user(ids["poolId"], ids["nodeId"], ids["userName"])
+    return call.done()
+
+
+def remote_login(call: Call) -> Response:
+    """GET …/remoteloginsettings, the one GET whose answer has the header `DataServiceId`."""
+    found = call.engine.node_access.remote_login(call.ids["poolId"], call.ids["nodeId"])
+    response = call.element(found, tagged=False)
+    response.headers["DataServiceId"] = call.url
+    return response
+
+
+def upload_logs(call: Call) -> Response:
+    """POST …/uploadbatchservicelogs."""
+    found = call.engine.node_access.upload_logs(call.ids["poolId"], call.ids["nodeId"], call.body)
+    response = call.element(found, tagged=False)
+    response.headers["DataServiceId"] = call.url
+    return response
+
+
+def list_extensions(call: Call) -> Response:
+    """GET …/extensions."""
+    found = call.engine.node_access.extensions(call.ids["poolId"], call.ids["nodeId"])
+    documents, after = page_of(found, call.page())
+    return call.listing(documents, after)
+
+
+def get_extension(call: Call) -> Response:
+    """GET …/extensions/{extensionName}."""
+    ids = call.ids
+    found = call.engine.node_access.extension(ids["poolId"], ids["nodeId"], ids["extensionName"])
+    return call.element(found, tagged=False)
 
 
 def counts(call: Call) -> Response:

@@ -250,10 +250,22 @@ _TASKS = (
     ),
 )
 _NODES = (
-    Operation("create_node_user", "POST", _NODE + "/users", 201, body="BatchNodeUserCreateOptions"),
-    Operation("delete_node_user", "DELETE", _NODE + "/users/{userName}", 200),
     Operation(
-        "replace_node_user", "PUT", _NODE + "/users/{userName}", 200, body="BatchNodeUserReplaceOptions"
+        "create_node_user",
+        "POST",
+        _NODE + "/users",
+        201,
+        nodes.create_user,
+        body="BatchNodeUserCreateOptions",
+    ),
+    Operation("delete_node_user", "DELETE", _NODE + "/users/{userName}", 200, nodes.delete_user),
+    Operation(
+        "replace_node_user",
+        "PUT",
+        _NODE + "/users/{userName}",
+        200,
+        nodes.replace_user,
+        body="BatchNodeUserReplaceOptions",
     ),
     Operation("get_node", "GET", _NODE, 200, nodes.get, select="BatchNode", fragment="nodes/@Element"),
     Operation(
@@ -299,6 +311,7 @@ _NODES = (
         "GET",
         _NODE + "/remoteloginsettings",
         200,
+        nodes.remote_login,
         fragment="Microsoft.Azure.Batch.Protocol.Entities.RemoteLoginSettings",
     ),
     Operation(
@@ -306,6 +319,7 @@ _NODES = (
         "POST",
         _NODE + "/uploadbatchservicelogs",
         200,
+        nodes.upload_logs,
         body="UploadBatchServiceLogsOptions",
         fragment="Microsoft.Azure.Batch.Protocol.Entities.UploadBatchServiceLogsResult",
     ),
@@ -322,12 +336,14 @@ _NODES = (
         "GET",
         _NODE + "/extensions/{extensionName}",
         200,
+        nodes.get_extension,
         select="BatchNodeVMExtension",
         fragment="extensions/@Element",
     ),
     _list(
         "list_node_extensions",
         _NODE + "/extensions",
+        nodes.list_extensions,
         select="BatchNodeVMExtension",
         fragment="extensions",
     ),

@@ -22,7 +22,7 @@ __all__ = [
     "without_secrets",
 ]
 
-_SECRETS = frozenset({"password", "accountKey", "sasKey"})
+_SECRETS = frozenset({"password", "accountKey", "sasKey", "protectedSettings"})
 
 
 def default_identity() -> Doc:

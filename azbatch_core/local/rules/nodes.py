@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules.documents import without_secrets
+from azbatch_core.local.rules.node_access import endpoints
 from azbatch_core.local.rules.times import moment
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def node_document(node: Node, pool: Pool, base: str, version: str, running: tupl
         "runningTasksCount": running[0],
         "runningTaskSlotsCount": running[1],
         "isDedicated": node.dedicated,
-        "endpointConfiguration": {"inboundEndpoints": []},
+        "endpointConfiguration": {"inboundEndpoints": endpoints(node, spec)},
         "virtualMachineInfo": {
             "imageReference": {**image, "exactVersion": image.get("version", "latest")},
         },

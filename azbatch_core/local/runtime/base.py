@@ -194,6 +194,12 @@ class Runtime(Protocol):
         Resolved, never with an exception, once no process of the node is alive.
         """
 
+    def send_files(self, url: str, identity: Mapping[str, Any] | None, files: Mapping[str, bytes]) -> None:
+        """Begin to write blobs into a container, by its URL with a signature or by an identity.
+
+        Failures are logged and told to nobody.
+        """
+
     def launch(self, launch: Launch) -> Running:
         """Begin a try. The task's directory is emptied first.
 

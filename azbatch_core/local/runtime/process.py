@@ -118,6 +118,12 @@ class ProcessRuntime:
         if wipe:
             self.trash.throw(root)
 
+    def send_files(self, url: str, identity: Mapping[str, Any] | None, files: Mapping[str, bytes]) -> None:
+        """See `Runtime.send_files`."""
+        from azbatch_core.local.runtime.sending import send
+
+        self.staging.submit(lambda: send(url, identity, files, self.config.blobs))
+
     def launch(self, launch: Launch) -> Attempt:
         """See `Runtime.launch`."""
         if self._closed:

@@ -105,6 +105,7 @@ class Node:
         waits: What becomes of its tasks before it reboots, is reimaged, is deallocated or goes offline; None
             while nothing of the kind is under way.
         start_tries: Tries of the start task since the last boot.
+        users: Users made by `create_node_user`, by name: `isAdmin` and `expiryTime`, never a password or key.
     """
 
     TABLE: ClassVar[str] = "nodes"
@@ -128,6 +129,7 @@ class Node:
     tasks_succeeded: int = 0
     recent: list[Doc] = field(default_factory=list)
     errors: list[Doc] = field(default_factory=list)
+    users: dict[str, Doc] = field(default_factory=dict)
 
 
 @dataclass

@@ -99,6 +99,7 @@ class FakeRuntime:
         self.tries: list[FakeTry] = []
         self.fetches: list[tuple[Any, Any, asyncio.Future[dict[str, Any] | None]]] = []
         self.orphans_killed = 0
+        self.sent: list[tuple[str, object, dict[str, bytes]]] = []
 
     @property
     def launches(self) -> list[Launch]:
@@ -131,6 +132,10 @@ class FakeRuntime:
         halted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         halted.set_result(None)
         return halted
+
+    def send_files(self, url: str, identity: object, files: Mapping[str, bytes]) -> None:
+        """Keep a record."""
+        self.sent.append((url, identity, dict(files)))
 
     def launch(self, launch: Launch) -> FakeTry:
         """Begin a try; no task may run twice at once."""
