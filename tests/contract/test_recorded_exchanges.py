@@ -20,7 +20,6 @@ BOOT_SECONDS = 120.0
 """About as long as the recorded pools took."""
 
 WAITING = {
-    "jobs and schedules in lists",
     "pools, autoscale and a node",
     "a gang, a long task and a collection",
 }

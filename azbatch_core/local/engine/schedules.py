@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["add", "advance", "begin_delete", "begin_terminate", "jobs_of", "set_anchor", "set_state"]
 
 _TICKS_PER_MICROSECOND = 10
-_LONGEST_WAIT = 30 * 86400.0
-"""Seconds after which a far moment is looked at again: no clock has to count further."""
+_LONGEST_WAIT = 3600.0
+"""Seconds after which a far moment is looked at again: the timers of a machine that slept are late."""
 
 
 def add(account: Account, schedule: Schedule) -> None:
@@ -72,8 +72,7 @@ def advance(account: Account, schedule: Schedule) -> None:
     if schedule.state in {"active", "disabled"}:
         _follow_plan(account, schedule)
         return
-    schedule.next_run = None
-    account.touch(schedule)
+    _set_next_run(account, schedule, None)
     if schedule.state == "terminating" and not _has_open_job(account, schedule):
         _complete(account, schedule)
     elif schedule.state == "deleting" and not jobs_of(account, schedule):
@@ -99,14 +98,20 @@ def _follow_plan(account: Account, schedule: Schedule) -> None:
     if _may_act(account, schedule) and is_over(plan, turn, now):
         _complete(account, schedule)
         return
-    schedule.next_run = None if turn is None else turn.due
-    account.touch(schedule)
+    _set_next_run(account, schedule, None if turn is None else turn.due)
     _arm(account, schedule, turn, plan.end, now)
+
+
+def _set_next_run(account: Account, schedule: Schedule, due: int | None) -> None:
+    if schedule.next_run != due:
+        schedule.next_run = due
+        account.touch(schedule)
 
 
 def _make_job(account: Account, schedule: Schedule, turn: Turn) -> None:
     schedule.runs += 1
     schedule.last = turn.due
+    account.touch(schedule)
     job_id = f"{schedule.id}:job-{schedule.runs}"
     schedule.recent = new_job(account, job_id, schedule.spec["jobSpecification"], schedule).key
 
