@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from docker_daemon import docker_place
 
 from azbatch_core import AccountSpec, AzureBatch, JobSpec, StorageSpec, TaskSpec
 from azbatch_core.local import LocalBatch
@@ -13,6 +14,8 @@ from azbatch_core.service.connect.retry import RetrySettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from docker_daemon import DockerPlace
 
 WITHIN = 60.0
 """Seconds after which a wait in a test is a failure, on the slowest machine."""
@@ -66,3 +69,10 @@ def make_job(job_name: str) -> Callable[..., JobSpec]:
         return JobSpec(name=job_name, tasks=tuple(tasks), **(job or {}))
 
     return make
+
+
+@pytest.fixture(scope="session")
+def docker() -> Iterator[DockerPlace]:
+    """One Docker daemon and registry for the whole run."""
+    with docker_place() as place:
+        yield place

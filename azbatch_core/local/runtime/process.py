@@ -146,7 +146,7 @@ class ProcessRuntime:
             return None
         absence = await self.containers.docker.absence()
         if absence is None:
-            return await self.containers.fetch(images, registries)
+            return await self.containers.fetch_all(images, registries)
         return None if self.config.containers == "auto" else failure("ContainerMiscError", Message=absence)
 
     def task_directory(self, place: NodePlace, job_id: str, task_id: str) -> Path:

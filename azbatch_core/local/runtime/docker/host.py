@@ -115,7 +115,7 @@ class ContainerHost:
             arguments += [*own, "--", self._image, *words]
             answer = await self._try_create(arguments, rest)
             if answer.code and _NO_IMAGE in answer.said:
-                await self._unless_killed(self._containers.pull(self._image, self._registry()))
+                await self._unless_killed(self._containers.fetch(self._image, self._registry()))
                 answer = await self._try_create(arguments, rest)
         finally:
             os.unlink(file)  # noqa: PTH108 - a name as mkstemp gives it

@@ -44,21 +44,21 @@ class Containers:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return ContainerHost(self, launch, directory, environment)
 
-    async def pull(self, image: str, registry: Registry) -> None:
-        """See `Images.pull`."""
-        await self._images.pull(image, registry)
+    async def fetch(self, image: str, registry: Registry) -> None:
+        """Pull an image unless it is here; see `Images.pull`."""
+        if not await self._images.has(image):
+            await self._images.pull(image, registry)
 
-    async def fetch(
+    async def fetch_all(
         self, images: Sequence[str], registries: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any] | None:
         """Pull those images that are not here; the `failureInfo` of the first that cannot be had."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for image in images:
-            if not await self._images.has(image):
-                try:
-                    await self._images.pull(image, registry_of(image, None, registries))
-                except TaskFailure as error:
-                    return error.info
+        try:
+            for image in images:
+                await self.fetch(image, registry_of(image, None, registries))
+        except TaskFailure as error:
+            return error.info
         return None
 
     async def close(self) -> None:

@@ -1,0 +1,369 @@
+"""Tasks with container settings: the genuine SDK against the local service, with a real Docker daemon."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from azure.batch import BatchClient, models
+from azure.core.credentials import AzureNamedKeyCredential
+from docker_daemon import PASSWORD, USER
+
+from azbatch_core.local import LocalBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from docker_daemon import DockerPlace
+
+WITHIN = 60.0
+
+
+@dataclass
+class Place:
+    """A local service whose pool runs containers, and a client of it."""
+
+    docker: DockerPlace
+    batch: BatchClient
+    local: LocalBatch
+    count: int = 0
+
+    def start(self, command: str, image: str | None = None, options: str = "", **settings: Any) -> str:
+        """Add a task; its id. What is not `task_…` is a container setting."""
+        self.count += 1
+        name = f"t{self.count}"
+        fields = {
+            key.removeprefix("task_"): settings.pop(key) for key in list(settings) if key.startswith("task_")
+        }
+        container = models.BatchTaskContainerSettings(
+            image_name=image or self.docker.image, container_run_options=options, **settings
+        )
+        task = models.BatchTaskCreateOptions(
+            id=name, command_line=command, container_settings=container, **fields
+        )
+        self.batch.create_task("j", task)
+        return name
+
+    def end(self, name: str) -> models.BatchTask:
+        """The task, once it is completed."""
+        return _once(lambda: self.batch.get_task("j", name), lambda found: found.state == "completed")
+
+    def run(
+        self, command: str, image: str | None = None, options: str = "", **settings: Any
+    ) -> models.BatchTask:
+        """The task, completed."""
+        return self.end(self.start(command, image, options, **settings))
+
+    def said(self, task: models.BatchTask, name: str = "stdout.txt") -> str:
+        """A file of a task."""
+        return b"".join(self.batch.download_task_file("j", str(task.id), name)).decode()
+
+
+def _once(look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
+    deadline = time.monotonic() + WITHIN
+    while not good(found := look()):
+        assert time.monotonic() < deadline, found
+    return found
+
+
+def _machine(**configuration: Any) -> models.VirtualMachineConfiguration:
+    return models.VirtualMachineConfiguration(
+        image_reference=models.BatchVmImageReference(
+            publisher="microsoft-dsvm", offer="ubuntu-hpc", sku="2204", version="latest"
+        ),
+        node_agent_sku_id="batch.node.ubuntu 22.04",
+        container_configuration=models.BatchContainerConfiguration(type="dockerCompatible", **configuration),
+    )
+
+
+def _pool(
+    name: str, machine: models.VirtualMachineConfiguration, **fields: Any
+) -> models.BatchPoolCreateOptions:
+    return models.BatchPoolCreateOptions(
+        id=name,
+        vm_size="standard_d2s_v3",
+        virtual_machine_configuration=machine,
+        target_dedicated_nodes=1,
+        task_slots_per_node=4,
+        **fields,
+    )
+
+
+def _registry(docker: DockerPlace, password: str = PASSWORD) -> models.ContainerRegistryReference:
+    return models.ContainerRegistryReference(registry_server=docker.server, username=USER, password=password)
+
+
+@pytest.fixture(scope="module")
+def place(docker: DockerPlace) -> Iterator[Place]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCKER_HOST", docker.host)
+        with LocalBatch(containers="docker") as local, _client(local) as batch:
+            batch.create_pool(_pool("p", _machine(container_image_names=[docker.image])))
+            batch.create_job(models.BatchJobCreateOptions(id="j", pool_info={"poolId": "p"}))
+            yield Place(docker, batch, local)
+
+
+def _client(local: LocalBatch) -> BatchClient:
+    return BatchClient(local.endpoint, AzureNamedKeyCredential(local.account_name, local.account_key))
+
+
+def failure_of(task: models.BatchTask) -> tuple[str, str]:
+    """Code and Docker's words."""
+    info = task.execution_info.failure_info
+    return info.code, {pair.name: pair.value for pair in info.details or ()}.get("Message", "")
+
+
+def test_the_exit_code_and_output_are_the_container_s_and_it_is_removed(place: Place) -> None:
+    task = place.run("sh -c 'echo out; echo err >&2; exit 7'")
+    info = task.execution_info
+    assert (info.exit_code, info.failure_info.code) == (7, "FailureExitCode")
+    assert (place.said(task), place.said(task, "stderr.txt")) == ("out\n", "err\n")
+    assert (info.container_info.state, info.container_info.error) == ("exited", "")
+    assert len(info.container_info.container_id) == 64
+    assert info.container_info.container_id not in place.docker.containers()
+
+
+def test_success_and_run_options_as_published_clients_send_them(place: Place) -> None:
+    options = (
+        "--rm --name as-sent -v /tmp:/host-tmp:ro -e ONE=1 --env TWO=2 -u 0 --workdir /opt/here"
+        " --cpu-shares 1024 --memory 64m --shm-size 16m --privileged=false --hostname other --ipc host"
+        " --ulimit nofile=1024 --mount type=tmpfs,destination=/scratch --network host --entrypoint sh"
+    )
+    task = place.run("-c 'echo $ONE $TWO; pwd; ls -d /host-tmp /scratch'", options=options)
+    assert task.execution_info.result == "success", task.execution_info
+    assert place.said(task) == "1 2\n/opt/here\n/host-tmp\n/scratch\n"
+
+
+def test_output_is_in_the_file_while_the_container_runs(place: Place) -> None:
+    name = place.start("sh -c 'echo here; exec sleep 600'")
+
+    def read() -> bytes:
+        try:
+            return b"".join(place.batch.download_task_file("j", name, "stdout.txt"))
+        except Exception:  # noqa: BLE001 - the task has not begun
+            return b""
+
+    _once(read, lambda text: text == b"here\n")
+    (container,) = place.docker.containers()
+    place.batch.terminate_task("j", name)
+    task = place.end(name)
+    assert (task.execution_info.exit_code, task.execution_info.failure_info.code) == (137, "TaskEnded")
+    assert task.execution_info.container_info.container_id == container
+    _once(place.docker.containers, lambda found: not found)
+
+
+def test_wall_time_kills_the_container(place: Place) -> None:
+    limit = models.BatchTaskConstraints(max_wall_clock_time=timedelta(seconds=1))
+    task = place.run("sleep 600", task_constraints=limit)
+    assert task.execution_info.failure_info.code == "TaskEnded"
+    assert not place.docker.containers()
+
+
+def test_batch_s_variables_and_the_user_s_are_set_and_path_is_the_image_s(place: Place) -> None:
+    given = {
+        "WORDS": "a b  'c'",
+        "LINES": "one\ntwo",
+        "HASH": "# no comment",
+        "LONG": "x" * 70_000,
+        "EMPTY": "",
+    }
+    settings = [models.EnvironmentSetting(name=name, value=value) for name, value in given.items()]
+    task = place.run("env", task_environment_settings=settings)
+    said = place.said(task)
+    found = dict(line.partition("=")[::2] for line in said.splitlines())
+    assert "\nLINES=one\ntwo\n" in f"\n{said}"
+    assert {name: found[name] for name in given if name != "LINES"} == {
+        name: value for name, value in given.items() if name != "LINES"
+    }
+    assert (found["AZ_BATCH_POOL_ID"], found["AZ_BATCH_TASK_ID"]) == ("p", task.id)
+    assert found["PATH"] == "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    assert not any(name.startswith("DOCKER") for name in found)
+
+
+def test_the_node_s_root_is_mounted_and_wd_is_where_it_runs(place: Place) -> None:
+    file = models.ResourceFile(http_url=f"{place.local.blob_endpoint}/none/x", file_path="x")
+    assert failure_of(place.run("cat x", task_resource_files=[file]))[0].startswith("Blob")
+    task = place.run("sh -c 'pwd; echo kept > made; echo shared > $AZ_BATCH_NODE_SHARED_DIR/from-container'")
+    assert place.said(task).endswith(f"/workitems/j/job-1/{task.id}/wd\n")
+    assert place.said(task, "wd/made") == "kept\n"
+    other = place.run("sh -c 'cat $AZ_BATCH_NODE_SHARED_DIR/from-container; ls /home /root'")
+    assert place.said(other) == "shared\n", "and nothing else of the machine is there"
+    place.batch.delete_task_file("j", str(task.id), "wd/made")
+
+
+def test_the_image_s_own_folder_and_entry_point(place: Place) -> None:
+    image = place.docker.echo
+    assert place.said(place.run("", image)) == "entry cmd\n"
+    assert place.said(place.run("'given words' x", image)) == "entry given words x\n"
+    there = place.run("-c pwd", image, "--entrypoint /bin/sh", working_directory="containerImageDefault")
+    assert place.said(there) == "/opt/here\n"
+    here = place.run("-c pwd", image, "--entrypoint /bin/sh")
+    assert place.said(here).endswith("/wd\n")
+
+
+def test_narrowed_mounts_and_their_variables(place: Place) -> None:
+    entry = models.ContainerHostBatchBindMountEntry
+    look = "sh -c 'env; touch $AZ_BATCH_NODE_SHARED_DIR/x || echo refused; ls -d $AZ_BATCH_TASK_DIR'"
+    task = place.run(
+        look,
+        container_host_batch_bind_mounts=[
+            entry(source="Shared", is_read_only=True),
+            entry(source="Task", is_read_only=False),
+        ],
+    )
+    said = place.said(task)
+    assert "refused" in said
+    assert said.endswith(f"/job-1/{task.id}\n")
+    names = {line.partition("=")[0] for line in said.splitlines()}
+    assert {"AZ_BATCH_NODE_SHARED_DIR", "AZ_BATCH_TASK_DIR", "AZ_BATCH_TASK_WORKING_DIR"} <= names
+    assert not {"AZ_BATCH_NODE_ROOT_DIR", "AZ_BATCH_NODE_STARTUP_DIR", "AZ_BATCH_NODE_MOUNTS_DIR"} & names
+
+
+def test_no_mounts_at_all_go_with_the_image_s_own_folder_only(place: Place) -> None:
+    task = place.run(
+        "sh -c 'pwd; env'", working_directory="containerImageDefault", container_host_batch_bind_mounts=[]
+    )
+    said = place.said(task)
+    assert said.startswith("/\n")
+    assert "_DIR=" not in said
+    code, why = failure_of(place.run("pwd", container_host_batch_bind_mounts=[]))
+    assert (code, why) == (
+        "ContainerInvalidSettings",
+        "Without a mount of Task, workingDirectory must be containerImageDefault",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ("--gpus all", "The option --gpus is not supported in containerRunOptions"),
+        ("--runtime=nvidia", "The option --runtime is not supported in containerRunOptions"),
+        ("--no-such-option", "unknown flag: --no-such-option"),
+        ("--memory lots", "invalid argument"),
+        ("-w $AZ_BATCH_TASK_WORKING_DIR", "absolute path"),
+        ("-e 'A=1", "No closing quotation"),
+        ("--rm busybox-here:1", "Unexpected argument busybox-here:1 in containerRunOptions"),
+        ("--rm somebody/else ", "No such image: somebody/else:latest"),
+    ],
+)
+def test_what_docker_or_batch_refuses(place: Place, options: str, why: str) -> None:
+    task = place.run("echo x", options=options)
+    code, said = failure_of(task)
+    assert code == "ContainerInvalidSettings"
+    assert why in said
+    assert "--help" not in said
+    assert task.execution_info.exit_code is None
+    assert not place.docker.containers()
+
+
+def test_a_program_that_is_not_in_the_image(place: Place) -> None:
+    task = place.run("no-such-program")
+    code, said = failure_of(task)
+    assert code == "ContainerInvalidSettings"
+    assert 'exec: "no-such-program": executable file not found' in said
+    assert (task.execution_info.exit_code, task.execution_info.container_info.state) == (None, "created")
+
+
+def test_an_image_is_pulled_with_the_task_s_login(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    place.docker.forget_remote()
+    wrong = place.run("echo x", place.docker.remote, registry=_registry(place.docker, "wrong secret"))
+    code, said = failure_of(wrong)
+    assert code == "ContainerInvalidRegistry"
+    assert "401" in said
+    nobody = failure_of(place.run("echo x", place.docker.remote))
+    assert nobody[0] == "ContainerInvalidImage"
+    assert "no basic auth credentials" in nobody[1]
+    task = place.run("echo there", place.docker.remote, registry=_registry(place.docker))
+    assert place.said(task) == "there\n", task.execution_info
+    for secret in (PASSWORD, "wrong secret"):
+        assert secret not in caplog.text
+        assert secret not in str(wrong.as_dict())
+        assert secret not in str(task.as_dict())
+    assert not list(place.local.state_dir.glob("containers/*")), "no login and no variables are left there"
+
+
+def test_an_image_that_does_not_exist(place: Place) -> None:
+    image = f"{place.docker.server}/far/none:2"
+    code, said = failure_of(place.run("echo x", image, registry=_registry(place.docker)))
+    assert code == "ContainerInvalidImage"
+    assert f"manifest for {image} not found" in said
+
+
+def test_a_registry_that_is_not_there(place: Place) -> None:
+    registry = models.ContainerRegistryReference(registry_server="127.0.0.1:1", username="u", password="p")
+    code, said = failure_of(place.run("echo x", "127.0.0.1:1/image", registry=registry))
+    assert code == "ContainerInvalidRegistry"
+    assert "connection refused" in said
+
+
+def test_a_pool_s_registry_serves_its_images_and_its_start_task_runs_in_one(
+    place: Place,
+) -> None:
+    place.docker.forget_remote()
+    start = models.BatchStartTask(
+        command_line="sh -c 'id > $AZ_BATCH_NODE_SHARED_DIR/started'",
+        container_settings=models.BatchTaskContainerSettings(image_name=place.docker.remote),
+        wait_for_success=True,
+    )
+    machine = _machine(
+        container_image_names=[place.docker.remote], container_registries=[_registry(place.docker)]
+    )
+    place.batch.create_pool(_pool("fetching", machine, start_task=start))
+    (node,) = _once(
+        lambda: list(place.batch.list_nodes("fetching")),
+        lambda found: found and found[0].state not in {"creating", "starting", "waitingforstarttask"},
+    )
+    assert node.state == "idle", node.as_dict()
+    assert node.start_task_info.container_info.state == "exited"
+    assert place.docker.docker("images", "--quiet", place.docker.remote)
+    assert PASSWORD not in str(place.batch.get_pool("fetching").as_dict())
+
+
+@pytest.mark.parametrize(
+    ("password", "code"), [(PASSWORD, "ContainerInvalidImage"), ("wrong", "ContainerInvalidRegistry")]
+)
+def test_a_node_whose_images_cannot_be_had_is_unusable(place: Place, password: str, code: str) -> None:
+    machine = _machine(
+        container_image_names=[f"{place.docker.server}/far/none:3"],
+        container_registries=[_registry(place.docker, password)],
+    )
+    name = f"unusable-{code}"
+    place.batch.create_pool(_pool(name, machine))
+    (node,) = _once(
+        lambda: list(place.batch.list_nodes(name)),
+        lambda found: found and found[0].state not in {"creating", "starting"},
+    )
+    assert (node.state, node.errors[0].code) == ("unusable", code)
+
+
+def test_preparation_and_release_tasks_run_in_containers(place: Place) -> None:
+    container = models.BatchTaskContainerSettings(image_name=place.docker.image)
+    where = "$AZ_BATCH_NODE_SHARED_DIR"
+    place.batch.create_job(
+        models.BatchJobCreateOptions(
+            id="prepared",
+            pool_info={"poolId": "p"},
+            job_preparation_task=models.BatchJobPreparationTask(
+                command_line=f"sh -c 'echo prepared > {where}/prepared'", container_settings=container
+            ),
+            job_release_task=models.BatchJobReleaseTask(
+                command_line=f"sh -c 'echo released > {where}/released'", container_settings=container
+            ),
+        )
+    )
+    task = models.BatchTaskCreateOptions(
+        id="t", command_line=f"sh -c 'cat {where}/prepared'", container_settings=container
+    )
+    place.batch.create_task("prepared", task)
+    _once(lambda: place.batch.get_task("prepared", "t"), lambda found: found.state == "completed")
+    assert b"".join(place.batch.download_task_file("prepared", "t", "stdout.txt")) == b"prepared\n"
+    place.batch.begin_terminate_job("prepared", options={"terminateReason": "done"}).wait()
+    (info,) = list(place.batch.list_job_preparation_and_release_task_status("prepared"))
+    assert info.job_preparation_task_execution_info.container_info.state == "exited"
+    assert info.job_release_task_execution_info.container_info.state == "exited"
+    assert place.said(place.run(f"sh -c 'cat {where}/released'")) == "released\n"
