@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -173,6 +174,27 @@ def test_a_killed_service_is_started_anew_with_what_it_had_acknowledged(path: Pa
     assert second["account_key"] == first["account_key"]
     with client(second) as batch:
         assert batch.get_job("kept").id == "kept"
+
+
+def test_a_schedule_goes_on_in_the_service_that_follows_a_killed_one(path: Path) -> None:
+    first = start(path)
+    spec = models.BatchJobSpecification(pool_info=models.BatchPoolInfo(pool_id="later"))
+    with client(first) as batch:
+        batch.create_job_schedule(
+            models.BatchJobScheduleCreateOptions(
+                id="hourly",
+                schedule=models.BatchJobScheduleConfiguration(recurrence_interval=timedelta(hours=1)),
+                job_specification=spec,
+            )
+        )
+        made = batch.get_job_schedule("hourly").as_dict()
+        os.kill(first["pid"], signal.SIGKILL)
+    assert StateDirectory(path).wait_until_free(SECONDS)
+    with client(start(path)) as batch:
+        assert batch.get_job_schedule("hourly").as_dict() == made
+        assert [job.id for job in batch.list_jobs_from_schedule("hourly")] == ["hourly:job-1"]
+        batch.begin_terminate_job_schedule("hourly").wait()
+        assert batch.get_job("hourly:job-1").state == "completed"
 
 
 def test_what_ran_when_it_was_killed_runs_again_and_each_task_ends_once(path: Path, tmp_path: Path) -> None:
