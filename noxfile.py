@@ -10,11 +10,19 @@ from pathlib import Path
 import nox
 
 AZURITE = "3.35.0"
+SDK = "azure-batch==15.1.0"
+CLIENTS = {
+    "azure-batch-14": ["azure-batch==14.2.0"],
+    "azure-batch-15": [SDK, "azure-identity", "aiohttp", "six"],
+    "azure-cli": ["azure-cli==2.91.0"],
+}
+"""What the session `interop` plays with: a folder of packages for each client."""
+
 SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
 
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "uv|virtualenv"
-nox.options.sessions = ["lint", "types", "imports", "tests", "contract", "docs", "demo"]
+nox.options.sessions = ["lint", "types", "imports", "tests", "contract", "interop", "docs", "demo"]
 nox.options.reuse_existing_virtualenvs = True
 os.environ.setdefault("UV_PYTHON_DOWNLOADS", "never")
 
@@ -63,10 +71,39 @@ def contract(session: nox.Session) -> None:
     session.install("-e", ".[dev]")
     _install_azurite(session)
     session.run("coverage", "erase")
-    session.run("pytest", "tests", "--cov", "--cov-report=", *session.posargs)
+    session.run("pytest", "tests/unit", "tests/contract", "--cov", "--cov-report=", *session.posargs)
     session.run("coverage", "report", "--skip-covered", "--fail-under=93")
     client_half = "azbatch_core/specs/*,azbatch_core/plan/*,azbatch_core/service/*"
     session.run("coverage", "report", f"--include={client_half}", "--fail-under=95", "--format=total")
+
+
+@nox.session(python=MAIN)
+def interop(session: nox.Session) -> None:
+    """Clients that are not ours on the local service: `az batch`, Node.js, azure-batch 14, the SDK's own."""
+    session.install("-e", ".[dev]")
+    folder = Path(session.cache_dir).absolute() / "clients"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, packages in CLIENTS.items():
+        session.install("--target", str(folder / name), *packages)
+    _unpack_source(session, folder)
+    npm = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), "@azure/batch@10.2.0"]
+    session.run(*npm, external=True)
+    session.env["AZBATCH_TEST_CLIENTS"] = str(folder)
+    session.run("pytest", "tests/interop", *session.posargs)
+
+
+def _unpack_source(session: nox.Session, folder: Path) -> None:
+    """Have the SDK's source distribution, with its tests and samples."""
+    target = folder / "azure-batch-source"
+    if target.exists():
+        return
+    name, version = "azure-batch", SDK.partition("==")[2]
+    session.install("pip")
+    words = ["pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest", str(folder), SDK]
+    session.run("python", "-m", *words)
+    archive = next(folder.glob(f"{name.replace('-', '?')}-{version}.tar.gz"))
+    shutil.unpack_archive(archive, folder, filter="data")
+    (folder / archive.name.removesuffix(".tar.gz")).rename(target)
 
 
 @nox.session(python=MAIN)

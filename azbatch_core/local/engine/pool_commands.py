@@ -125,16 +125,15 @@ class PoolCommands(Commands):
         return self._pool_doc(pool)
 
     def stop_resize(self, pool_id: str) -> Doc:
-        """Stop a resize; on return the pool is `stopping`. The ETag stays that of the resize (recorded).
+        """Stop a resize; on return the pool is not `resizing`. The ETag stays that of the resize (recorded).
 
         Raises:
-            BatchError: PoolNotFound, PoolBeingDeleted, OperationInvalidForCurrentState.
+            BatchError: PoolNotFound, PoolBeingDeleted.
         """
         pool = self._usable_pool(pool_id)
-        if pool.allocation != "resizing":
-            raise BatchError("OperationInvalidForCurrentState", Reason="The pool is not being resized.")
-        allocation.stop_resize(self.account, pool)
-        self.done()
+        if pool.allocation == "resizing":
+            allocation.stop_resize(self.account, pool)
+            self.done()
         return self._pool_doc(pool)
 
     def remove_nodes(self, pool_id: str, body: Doc) -> Doc:

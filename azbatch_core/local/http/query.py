@@ -10,8 +10,18 @@ from azbatch_core.local.errors import BatchError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-API_VERSIONS = ("2025-06-01", "2024-07-01.20.0", "2024-02-01.19.0")
-"""The current one first; clients that speak the older ones are still about."""
+API_VERSIONS = (
+    "2025-06-01",
+    "2024-07-01.20.0",
+    "2024-02-01.19.0",
+    "2023-11-01.18.0",
+    "2023-05-01.17.0",
+    "2022-10-01.16.0",
+)
+"""The current one first; clients that speak the older ones are still about.
+
+The oldest is what `@azure/batch` 10.2.0, the last of its line for Node.js, speaks.
+"""
 
 _EVERYWHERE = frozenset({"api-version", "timeout"})
 

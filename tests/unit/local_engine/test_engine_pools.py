@@ -190,8 +190,7 @@ async def test_stopping_a_resize_keeps_what_is_there_and_says_what_is_short(tmp_
         ("ResizeStopped", "Desired number of dedicated nodes"),
         ("ResizeStopped", "Desired number of low priority nodes"),
     ]
-    with refused("OperationInvalidForCurrentState"):
-        service.engine.pools.stop_resize("pool")
+    assert service.engine.pools.stop_resize("pool") == doc
     service.engine.pools.resize("pool", {"targetDedicatedNodes": 0})
     await service.pass_time(61)
     assert "resizeErrors" not in service.engine.pools.get("pool")
