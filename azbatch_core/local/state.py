@@ -39,8 +39,9 @@ _OWN = (
     "nodes",
     "blobs",
     "trash",
+    "applications",
 )
-"""Everything that a service makes in its directory."""
+"""What belongs to a service in its directory: what it makes, and the packages that users give it."""
 
 _ELSEWHERE = "set AZBATCH_LOCAL_DIR to a folder of its own"
 

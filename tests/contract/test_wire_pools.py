@@ -165,13 +165,10 @@ def test_what_cannot_be_is_refused_by_the_services_codes(client: BatchClient) ->
         assert code(error) == expected
 
 
-def test_retired_and_missing_operations_say_so(client: BatchClient) -> None:
+def test_a_retired_operation_says_so(client: BatchClient) -> None:
     with pytest.raises(HttpResponseError) as error:
         list(client.list_pool_usage_metrics())
     assert code(error) == "PoolUsageMetricAPIRetired"
-    with pytest.raises(HttpResponseError) as error:
-        list(client.list_applications())
-    assert (error.value.status_code, code(error)) == (501, "NotImplemented")
 
 
 def test_supported_images_can_be_filtered(client: BatchClient) -> None:

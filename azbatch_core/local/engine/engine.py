@@ -10,6 +10,7 @@ from azbatch_core.local.engine.account import Account
 from azbatch_core.local.engine.job_commands import JobCommands
 from azbatch_core.local.engine.node_access import NodeAccessCommands
 from azbatch_core.local.engine.node_commands import NodeCommands
+from azbatch_core.local.engine.packages import PackageCommands
 from azbatch_core.local.engine.pool_commands import PoolCommands
 from azbatch_core.local.engine.recovery import recover
 from azbatch_core.local.engine.schedule_commands import ScheduleCommands
@@ -50,6 +51,7 @@ class Engine:
         self.account.gave_up = gave_up
         self.pools = PoolCommands(self.account)
         self.nodes = NodeCommands(self.account)
+        self.packages = PackageCommands(self.account)
         self.node_access = NodeAccessCommands(self.account)
         self.jobs = JobCommands(self.account)
         self.tasks = TaskCommands(self.account)

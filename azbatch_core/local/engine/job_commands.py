@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from azbatch_core.local.engine import jobs
 from azbatch_core.local.engine.base import Commands
 from azbatch_core.local.engine.new_jobs import new_job, refuse_above_quota
+from azbatch_core.local.engine.packages import refuse_unknown
 from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import jobs as rules
@@ -38,6 +39,7 @@ class JobCommands(Commands):
                 TaskIdSameAs…, InvalidApplicationPackageReferences.
         """
         rules.check_new(body)
+        refuse_unknown(self.account, body.get("jobManagerTask") or {})
         account = self.account
         found = account.job_ids.get(body["id"].lower())
         if found is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.engine.packages import resolve
 from azbatch_core.local.rules.gangs import as_member
 from azbatch_core.local.rules.pools import container_configuration
 from azbatch_core.local.rules.tasks import environment
@@ -22,8 +23,11 @@ def launch(account: Account, execution: Execution) -> int:
     job_spec = job.spec if job is not None else {}
     pool = account.pools[execution.node.pool]
     wall_time = (spec.get("constraints") or {}).get("maxWallClockTime") or spec.get("maxWallClockTime")
+    place = account.place(execution.node)
+    packages, names = resolve(account, spec.get("applicationPackageReferences") or ())
+    variables = execution.node.packages | names
     made = Launch(
-        node=account.place(execution.node),
+        node=place,
         kind=execution.kind,
         job_id=None if job is None else job.id,
         task_id=execution.task_id,
@@ -38,6 +42,8 @@ def launch(account: Account, execution: Execution) -> int:
         container=spec.get("containerSettings"),
         registries=tuple(container_configuration(pool.spec).get("containerRegistries") or ()),
         user_identity=spec.get("userIdentity"),
+        packages=packages,
+        extra_environment={name: f"{place.root}/applications/{folder}" for name, folder in variables.items()},
         job_prep_id=(job_spec.get("jobPreparationTask") or {}).get("id"),
     )
     gang = execution.gang

@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine import allocation, jobs, managers, scaling
+from azbatch_core.local.engine.packages import refuse_unknown
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import jobs as rules
 from azbatch_core.local.rules import pools as pool_rules
@@ -94,4 +95,8 @@ def _refusal(account: Account, pool: Doc) -> str | None:
         pool_rules.check_formula(pool.get("autoScaleFormula") or "$TargetDedicatedNodes=0")
     except BatchError:
         return "InvalidAutoScaleFormulaInAutoPool"
+    try:
+        refuse_unknown(account, pool, pool=True)
+    except BatchError:
+        return "InvalidApplicationPackageReferencesInAutoPool"
     return None

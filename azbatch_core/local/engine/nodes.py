@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine.account import Execution
 from azbatch_core.local.engine.launching import launch
+from azbatch_core.local.engine.packages import resolve
 from azbatch_core.local.rules.nodes import resting_state
 from azbatch_core.local.rules.pools import container_configuration
 from azbatch_core.local.rules.times import moment, ticks_of
@@ -14,6 +15,7 @@ from azbatch_core.local.wire.durations import TICKS_PER_SECOND
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
     from azbatch_core.local.engine.account import Account, StopReason
     from azbatch_core.local.runtime.base import Outcome
@@ -78,31 +80,46 @@ def _up(account: Account, node: Node) -> None:
     node.start = None
     node.errors = []
     account.touch(node)
+    packages, node.packages = resolve(
+        account, account.pools[node.pool].spec.get("applicationPackageReferences") or ()
+    )
+    if packages:
+        fetch = account.runtime.install_packages(account.place(node), packages)
+        _wait_for(account, node, fetch, _fetch_images)
+    else:
+        _fetch_images(account, node)
+
+
+def _fetch_images(account: Account, node: Node) -> None:
     containers = container_configuration(account.pools[node.pool].spec)
     images = containers.get("containerImageNames")
     if images:
         fetch = account.runtime.fetch_images(images, containers.get("containerRegistries") or ())
-        _wait_for_images(account, node, fetch)
+        _wait_for(account, node, fetch, _begin_work)
     else:
         _begin_work(account, node)
 
 
-def _wait_for_images(account: Account, node: Node, fetch: asyncio.Future[Doc | None]) -> None:
+def _wait_for(
+    account: Account, node: Node, fetch: asyncio.Future[Doc | None], go_on: Callable[[Account, Node], None]
+) -> None:
     """Look at a fetch when it is over. Whatever calls a boot off cancels it, like a timer."""
 
     def over(_: object) -> None:
         if not fetch.cancelled():
-            account.after("boot", node.key, 0.0, lambda: _has_images(account, node, fetch.result()))
+            account.after("boot", node.key, 0.0, lambda: _fetched(account, node, fetch.result(), go_on))
 
     account.forget_timer("boot", node.key)
     account.timers["boot", node.key] = fetch
     fetch.add_done_callback(over)
 
 
-def _has_images(account: Account, node: Node, failed: Doc | None) -> None:
-    """Go on with its start, or be unusable: images are not tried again ("Pool and node errors")."""
+def _fetched(
+    account: Account, node: Node, failed: Doc | None, go_on: Callable[[Account, Node], None]
+) -> None:
+    """Go on with its start, or be unusable: nothing is fetched twice ("Pool and node errors")."""
     if failed is None:
-        _begin_work(account, node)
+        go_on(account, node)
         return
     error = {"code": failed["code"], "message": failed["message"]}
     node.errors = [{**error, "errorDetails": failed.get("details", [])}]

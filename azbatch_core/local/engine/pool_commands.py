@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine import allocation, scaling
 from azbatch_core.local.engine.base import Commands
+from azbatch_core.local.engine.packages import refuse_unknown
 from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import pools as rules
@@ -37,6 +38,7 @@ class PoolCommands(Commands):
                 AutoScalingFormulaSyntaxError, AutoScaleFormulaTooLong.
         """
         rules.check_new(body)
+        refuse_unknown(self.account, body, pool=True)
         if body.get("enableAutoScale"):
             rules.check_formula(body["autoScaleFormula"])
         self._refuse_id(body["id"])
@@ -97,6 +99,7 @@ class PoolCommands(Commands):
     def _change_pool(self, pool_id: str, body: Doc, change: rules.Change) -> Doc:
         pool = self._usable_pool(pool_id)
         rules.check_fields(body)
+        refuse_unknown(self.account, body, pool=True)
         slots = body.get("taskSlotsPerNode")
         if slots not in {None, pool.spec["taskSlotsPerNode"]} and self.account.pool_nodes[pool.key]:
             # SDK BatchPoolUpdateOptions: such fields can be changed only when the pool is empty.

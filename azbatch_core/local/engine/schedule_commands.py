@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from azbatch_core.local.engine import schedules
 from azbatch_core.local.engine.base import Commands
 from azbatch_core.local.engine.new_jobs import refuse_above_quota
+from azbatch_core.local.engine.packages import refuse_unknown
 from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import schedules as rules
@@ -38,6 +39,7 @@ class ScheduleCommands(Commands):
                 ActiveJobAndScheduleQuotaReached, and what a job is refused for.
         """
         rules.check_new(body)
+        refuse_unknown(self.account, body["jobSpecification"].get("jobManagerTask") or {})
         account = self.account
         found = account.schedule_ids.get(body["id"].lower())
         if found is not None:
@@ -118,6 +120,7 @@ class ScheduleCommands(Commands):
         account = self.account
         schedule = find_live_schedule(account, schedule_id)
         rules.check_changes(body)
+        refuse_unknown(self.account, (body.get("jobSpecification") or {}).get("jobManagerTask") or {})
         before = schedule.spec.get("schedule")
         schedule.spec = change(schedule.spec, body)
         schedule.modified = account.stamp()

@@ -9,6 +9,7 @@ import orjson
 from azbatch_core.local.engine import retention, tasks
 from azbatch_core.local.engine.base import Commands
 from azbatch_core.local.engine.job_commands import find_job, find_live_job
+from azbatch_core.local.engine.packages import refuse_unknown
 from azbatch_core.local.engine.paging import page
 from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules import tasks as rules
@@ -47,6 +48,7 @@ class TaskCommands(Commands):
         """
         job = find_live_job(self.account, job_id)
         rules.check_new(job, body)
+        refuse_unknown(self.account, body)
         if self.account.store.tasks.existing(job.key, [body["id"]]):
             raise BatchError("TaskExists")
         self._insert(job, [body])
@@ -70,7 +72,7 @@ class TaskCommands(Commands):
         good: list[Doc] = []
         places: list[int] = []
         for body in bodies:
-            refusal = _refusal(job, body, taken)
+            refusal = self._refusal(job, body, taken)
             if refusal is not None:
                 results.append(rules.add_refusal(str(body.get("id")), refusal))
                 continue
@@ -84,6 +86,16 @@ class TaskCommands(Commands):
             )
         self.done()
         return results
+
+    def _refusal(self, job: Job, body: Doc, taken: set[str]) -> BatchError | None:
+        """Why a task of a collection is not added; `taken` are ids in lower case."""
+        try:
+            rules.check_new(job, body)
+            if "applicationPackageReferences" in body:
+                refuse_unknown(self.account, body)
+        except BatchError as error:
+            return error
+        return BatchError("TaskExists") if body["id"].lower() in taken else None
 
     def _insert(self, job: Job, bodies: Sequence[Doc]) -> list[int]:
         """Add tasks that have been checked; when each was written."""
@@ -315,12 +327,3 @@ class TaskCommands(Commands):
         if job.state == "deleting":
             refuse_unless_live(job)
         return job, self._task(job, task_id)
-
-
-def _refusal(job: Job, body: Doc, taken: set[str]) -> BatchError | None:
-    """Why a task of a collection is not added; `taken` are ids in lower case."""
-    try:
-        rules.check_new(job, body)
-    except BatchError as error:
-        return error
-    return BatchError("TaskExists") if body["id"].lower() in taken else None

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from azbatch_core.local.http.operation import Handler, Operation
-from azbatch_core.local.routes import accounts, files, jobs, nodes, pools, schedules, tasks
+from azbatch_core.local.routes import accounts, applications, files, jobs, nodes, pools, schedules, tasks
 
 _FORCE = frozenset({"force"})
 _RECURSIVE = frozenset({"recursive"})
@@ -35,8 +35,20 @@ _TASK_FILE = _TASK + "/files/{filePath}"
 _SCHEDULE = "/jobschedules/{jobScheduleId}"
 
 _ACCOUNT = (
-    _list("list_applications", "/applications", fragment="listapplicationsummariesresponses"),
-    Operation("get_application", "GET", "/applications/{applicationId}", 200),
+    _list(
+        "list_applications",
+        "/applications",
+        applications.list_applications,
+        fragment="listapplicationsummariesresponses",
+    ),
+    Operation(
+        "get_application",
+        "GET",
+        "/applications/{applicationId}",
+        200,
+        applications.get,
+        fragment="getapplicationsummaryresponse/@Element",
+    ),
     _list(
         "list_pool_usage_metrics",
         "/poolusagemetrics",

@@ -15,7 +15,6 @@ __all__ = [
     "check_at_least",
     "check_id",
     "check_metadata",
-    "check_packages",
     "check_seconds",
     "not_implemented",
 ]
@@ -39,20 +38,6 @@ def check_metadata(body: Doc) -> None:
     for item in body.get("metadata") or ():
         if not item.get("name"):
             raise BatchError("EmptyMetadataKey")
-
-
-def check_packages(body: Doc) -> None:
-    """No application package can exist.
-
-    Packages come through the management plane, which the service lacks.
-    """
-    references = body.get("applicationPackageReferences")
-    if references:
-        missing = {
-            str(item.get("applicationId")): "The specified application package does not exist."
-            for item in references
-        }
-        raise BatchError("InvalidApplicationPackageReferences", **missing)
 
 
 def check_at_least(body: Doc, name: str, least: int, path: str = "") -> None:

@@ -11,7 +11,6 @@ from azbatch_core.local.rules.checks import (
     check_at_least,
     check_id,
     check_metadata,
-    check_packages,
     check_seconds,
 )
 from azbatch_core.local.rules.documents import default_identity, put_written, without_secrets
@@ -120,7 +119,6 @@ def check_fields(body: Doc) -> None:
     if image is not None:
         check_image(image)
     check_metadata(body)
-    check_packages(body)
     start = body.get("startTask")
     if start:
         check_at_least(start, "maxTaskRetryCount", -1, "startTask.")

@@ -11,7 +11,6 @@ from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules.checks import (
     check_at_least,
     check_id,
-    check_packages,
     check_seconds,
 )
 from azbatch_core.local.rules.documents import (
@@ -72,8 +71,6 @@ def check_new(job: Job, body: Doc) -> None:
             raise BatchError(code)
     if "multiInstanceSettings" in body:
         _check_instances(body["multiInstanceSettings"])
-    if "applicationPackageReferences" in body:
-        check_packages(body)
     check_at_least(body, "requiredSlots", 1)
     constraints = body.get("constraints")
     if constraints:

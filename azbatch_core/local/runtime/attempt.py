@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from azbatch_core.local.runtime.base import Launch, StopCause
+    from azbatch_core.local.runtime.base import Launch, Package, StopCause
     from azbatch_core.local.runtime.host import Host
     from azbatch_core.local.runtime.process import ProcessRuntime
 
@@ -101,6 +101,8 @@ class Attempt:
         if stopped := self._stop_record():
             return stopped
         directory = self._prepare()
+        if self.launch.packages:
+            await self._install(self.launch.packages)
         if self.launch.common_resource_files:
             await self._stage(self.launch.common_resource_files, directory)
         if self.launch.resource_files:
@@ -130,6 +132,12 @@ class Attempt:
         except FileExistsError:
             self._runtime.trash.throw(directory)
             directories.prepare_task(directory)
+
+    async def _install(self, packages: tuple[Package, ...]) -> None:
+        from azbatch_core.local.runtime.packages import install
+
+        root = self.launch.node.root
+        await self._in_thread(lambda given_up: install(packages, root, given_up), self._stopping)
 
     async def _stage(self, files: tuple[dict[str, Any], ...], folder: Path) -> None:
         from azbatch_core.local.runtime.staging import stage

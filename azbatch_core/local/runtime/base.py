@@ -80,6 +80,22 @@ class NodePlace:
 
 
 @dataclass(frozen=True)
+class Package:
+    """An application package that a node is to have.
+
+    Attributes:
+        application: Id of the application.
+        source: The zip file; None if there is none (any more), which fails whoever wants it.
+        folder: Name of its folder below the node's `applications`. What is there is not unpacked again.
+    """
+
+    application: str
+    version: str
+    source: Path | None
+    folder: str
+
+
+@dataclass(frozen=True)
 class Launch:
     """One try of one task on one node.
 
@@ -99,6 +115,7 @@ class Launch:
         registries: `containerRegistries` of the node's pool, as on the wire.
         user_identity: `userIdentity` as on the wire.
         job_prep_id: Id of the job's preparation task, if it has one.
+        packages: Application packages that the task asks for; unpacked before its resource files are staged.
     """
 
     node: NodePlace
@@ -118,6 +135,7 @@ class Launch:
     job_prep_id: str | None = None
     coordination_command_line: str | None = None
     common_resource_files: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    packages: tuple[Package, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -205,6 +223,11 @@ class Runtime(Protocol):
 
         Raises nothing that has to do with the task: whatever is wrong with it is in the outcome.
         """
+
+    def install_packages(
+        self, place: NodePlace, packages: Sequence[Package]
+    ) -> asyncio.Future[dict[str, Any] | None]:
+        """Unpack application packages on a node; resolves with the `failureInfo` of what cannot be had."""
 
     def fetch_images(
         self, images: Sequence[str], registries: Sequence[Mapping[str, Any]]

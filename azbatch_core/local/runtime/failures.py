@@ -20,6 +20,11 @@ _DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 CODES: dict[str, tuple[str, str]] = {
     "InvalidAutoScaleFormulaInAutoPool": (_USER, "The auto pool's automatic scaling formula is not valid"),
     "AutoPoolCreationFailedWithQuotaReached": (_USER, "The pool quota of the account has been reached"),
+    "ApplicationPackageError": (_USER, "One of the specified application packages cannot be deployed"),
+    "InvalidApplicationPackageReferencesInAutoPool": (
+        _USER,
+        "One or more application package references of the auto pool are invalid",
+    ),
     "BlobAccessDenied": (_USER, "Access for one of the specified Azure Blob(s) is denied"),
     "BlobDownloadMiscError": (
         _SERVER,

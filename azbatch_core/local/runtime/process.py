@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from azbatch_core.local.clock import Clock
-    from azbatch_core.local.runtime.base import Launch, NodePlace, RuntimeConfig
+    from azbatch_core.local.runtime.base import Launch, NodePlace, Package, RuntimeConfig
     from azbatch_core.local.runtime.children import ExitWatcher
     from azbatch_core.local.runtime.docker.runtime import Containers
     from azbatch_core.local.runtime.host import Host
@@ -132,6 +133,24 @@ class ProcessRuntime:
         self._attempts[attempt] = None
         attempt.done.add_done_callback(lambda _: self._attempts.pop(attempt, None))
         return attempt
+
+    def install_packages(
+        self, place: NodePlace, packages: Sequence[Package]
+    ) -> asyncio.Future[dict[str, Any] | None]:
+        """See `Runtime.install_packages`."""
+        return self._start(self._install(place, packages))
+
+    async def _install(self, place: NodePlace, packages: Sequence[Package]) -> dict[str, Any] | None:
+        from azbatch_core.local.runtime.packages import install
+
+        given_up = threading.Event()
+        try:
+            await asyncio.wrap_future(self.staging.submit(lambda: install(packages, place.root, given_up)))
+        except TaskFailure as error:
+            return error.info
+        finally:
+            given_up.set()
+        return None
 
     def fetch_images(
         self, images: Sequence[str], registries: Sequence[Mapping[str, Any]]

@@ -106,6 +106,7 @@ class Node:
             while nothing of the kind is under way.
         start_tries: Tries of the start task since the last boot.
         users: Users made by `create_node_user`, by name: `isAdmin` and `expiryTime`, never a password or key.
+        packages: Folders below `applications` of the packages that it had at its last boot, by variable.
     """
 
     TABLE: ClassVar[str] = "nodes"
@@ -130,6 +131,7 @@ class Node:
     recent: list[Doc] = field(default_factory=list)
     errors: list[Doc] = field(default_factory=list)
     users: dict[str, Doc] = field(default_factory=dict)
+    packages: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass

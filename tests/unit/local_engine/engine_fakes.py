@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from azbatch_core.local.clock import VirtualClock
 from azbatch_core.local.engine.engine import Engine
-from azbatch_core.local.runtime.base import Launch, NodePlace, Outcome
+from azbatch_core.local.runtime.base import Launch, NodePlace, Outcome, Package
 from azbatch_core.local.settings import Settings
 
 if TYPE_CHECKING:
@@ -99,6 +99,7 @@ class FakeRuntime:
         self.tries: list[FakeTry] = []
         self.fetches: list[tuple[Any, Any, asyncio.Future[dict[str, Any] | None]]] = []
         self.orphans_killed = 0
+        self.installed: list[tuple[str, tuple[Package, ...]]] = []
         self.sent: list[tuple[str, object, dict[str, bytes]]] = []
 
     @property
@@ -147,6 +148,16 @@ class FakeRuntime:
             self.task_directory(launch.node, launch.job_id, launch.task_id).mkdir(parents=True, exist_ok=True)
         self.tries.append(FakeTry(launch, self.clock))
         return self.tries[-1]
+
+    def install_packages(
+        self, place: NodePlace, packages: Sequence[Package]
+    ) -> asyncio.Future[dict[str, Any] | None]:
+        """Those that have a file are there at once."""
+        self.installed.append((place.node_id, tuple(packages)))
+        future: asyncio.Future[dict[str, Any] | None] = asyncio.get_running_loop().create_future()
+        missing = [item for item in packages if item.source is None]
+        future.set_result(failure("ApplicationPackageError") if missing else None)
+        return future
 
     def fetch_images(
         self, images: Sequence[str], registries: Sequence[Mapping[str, Any]]

@@ -248,7 +248,6 @@ def test_what_a_client_calls_the_service_never_shows_in_a_refusal(ask, host):
         ("GET", "/pools?$filter=colour%20eq%20%27red%27", 400, "InvalidQueryParameterValue"),
         ("GET", "/pools?$skiptoken=abcd", 400, "InvalidQueryParameterValue"),
         ("GET", "/poolusagemetrics", 400, "PoolUsageMetricAPIRetired"),
-        ("GET", "/applications", 501, "NotImplemented"),
     ],
 )
 def test_wrong_requests_get_the_services_codes(ask, method, target, status, code):
