@@ -245,6 +245,7 @@ def settle(account: Account, execution: Execution, outcome: Outcome | None) -> N
         _conclude(account, job, gang)
     if gang.over:
         account.dying.pop((job.key, execution.task_id.lower()), None)
+        account.due_jobs[job.key] = None  # it may have waited for the last subtask
 
 
 def _by_itself(execution: Execution, outcome: Outcome | None) -> bool:

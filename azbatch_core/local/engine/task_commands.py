@@ -235,6 +235,7 @@ class TaskCommands(Commands):
             raise BatchError("TaskSucceeded")
         account = self.account
         account.store.tasks.reactivate(task.seq, account.stamp())
+        account.store.subtasks.forget([task.seq])
         counts = account.counts[job.key]
         counts.move("failed", "active", task.slots)
         if not task.waiting:

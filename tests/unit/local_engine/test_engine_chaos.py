@@ -32,6 +32,9 @@ def check_books(service: Service) -> None:
     assert account.counts == recount
     live = {task.seq for task in account.store.tasks.live()}
     assert live == {seq for seq, execution in account.live.items() if execution.stop_reason != "delete"}
+    running = {execution.seq for run in account.on_node.values() for execution in run}
+    assert set(account.dying.values()) <= running
+    assert all(item.task in running for item in account.store.subtasks.unfinished())
     for node in account.nodes.values():
         executions = account.on_node[node.key]
         used = sum(execution.slots for execution in executions)
@@ -44,12 +47,17 @@ def check_books(service: Service) -> None:
             assert (node.state == "running") == any(item.kind == "task" for item in executions)
 
 
+def pool_fields(gangs: bool) -> dict[str, Any]:  # noqa: FBT001 - one of two kinds
+    return {"taskSlotsPerNode": 1 if gangs else 2, "enableInterNodeCommunication": gangs}
+
+
 class Chaos:
     """Makes one random request after the other; refusals are fine."""
 
-    def __init__(self, service: Service, dice: random.Random) -> None:
+    def __init__(self, service: Service, dice: random.Random, *, gangs: bool = False) -> None:
         self.service = service
         self.dice = dice
+        self.gangs = gangs
         self.made = 0
 
     def act(self) -> None:
@@ -82,7 +90,12 @@ class Chaos:
         bodies = []
         for _ in range(self.dice.randint(1, 8)):
             body: dict[str, Any] = {"id": self.task_id(), "commandLine": self.dice.choice(COMMANDS)}
-            body["requiredSlots"] = self.dice.choice([1, 1, 2])
+            body["requiredSlots"] = 1 if self.gangs else self.dice.choice([1, 1, 2])
+            if self.gangs and self.dice.random() < 0.4:
+                body["multiInstanceSettings"] = {
+                    "numberOfInstances": self.dice.choice([1, 2, 2]),
+                    "coordinationCommandLine": self.dice.choice(COMMANDS[:5]),
+                }
             body["constraints"] = {"maxTaskRetryCount": self.dice.choice([0, 2])}
             if self.dice.random() < 0.3:
                 first = self.dice.randint(1, 27)
@@ -130,7 +143,7 @@ class Chaos:
 
     def do_create_pool(self) -> None:
         body = {"id": self.dice.choice(["pool", "other"]), "vmSize": "standard_d2"}
-        body |= {"targetDedicatedNodes": self.dice.randint(1, 3), "taskSlotsPerNode": 2}
+        body |= {"targetDedicatedNodes": self.dice.randint(1, 3), **pool_fields(self.gangs)}
         if self.dice.random() < 0.3:
             body["startTask"] = {"commandLine": self.dice.choice(COMMANDS[:4])}
         self.service.engine.pools.create(body)
@@ -148,13 +161,13 @@ class Chaos:
             self.service.engine.pools.delete(self.dice.choice(["pool", "other"]))
 
 
-@pytest.mark.parametrize("seed", range(12))
-async def test_the_books_are_right_whatever_happens(tmp_path: Path, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "gangs"), [(seed, seed >= 12) for seed in range(20)])
+async def test_the_books_are_right_whatever_happens(tmp_path: Path, seed: int, *, gangs: bool) -> None:
     dice = random.Random(seed)  # noqa: S311 - a game, no secret
     service = await Service(
         tmp_path, boot_time=dice.choice([0.0, 4.0]), resize_time=dice.choice([0.0, 2.0])
     ).start()
-    chaos = Chaos(service, dice)
+    chaos = Chaos(service, dice, gangs=gangs)
     for _ in range(150):
         for _ in range(dice.randint(1, 6)):
             chaos.act()
@@ -163,11 +176,11 @@ async def test_the_books_are_right_whatever_happens(tmp_path: Path, seed: int) -
         else:
             await service.pass_time(dice.choice([0, 0, 1, 2, 5]))
         check_books(service)
-    await finish(service)
+    await finish(service, pool_fields(gangs))
     await service.engine.stop()
 
 
-async def finish(service: Service) -> None:
+async def finish(service: Service, fields: dict[str, Any]) -> None:
     """Make pools that work, and let all that can run, run: no ready task is left behind."""
     engine = service.engine
     await service.pass_time(100)
@@ -176,13 +189,11 @@ async def finish(service: Service) -> None:
     await service.pass_time(100)
     assert engine.pools.page() == ([], None)
     for name in ("pool", "other"):
-        engine.pools.create(
-            {"id": name, "vmSize": "standard_d2", "targetDedicatedNodes": 2, "taskSlotsPerNode": 2}
-        )
+        engine.pools.create({"id": name, "vmSize": "standard_d2", "targetDedicatedNodes": 2, **fields})
     for doc in engine.jobs.page()[0]:
         with suppress(BatchError):
             engine.jobs.enable(doc["id"])
-    await service.pass_time(2000)
+    await service.pass_time(5000)
     check_books(service)
     account = service.engine.account
     for job in account.jobs.values():
@@ -198,6 +209,6 @@ async def finish(service: Service) -> None:
     assert engine.jobs.page() == ([], None)
     assert engine.pools.page() == ([], None)
     run = account.store.connection.execute
-    for table in ("tasks", "needs", "ranges", "nodes", "preparations", "jobs", "pools"):
+    for table in ("tasks", "subtasks", "needs", "ranges", "nodes", "preparations", "jobs", "pools"):
         assert run(f"SELECT COUNT(*) FROM {table}").fetchone() == (0,)  # noqa: S608 - names above
     assert not any(path.name.startswith("n") for path in service.folder.glob("nodes/*/*"))

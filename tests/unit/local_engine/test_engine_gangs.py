@@ -175,6 +175,19 @@ async def test_a_missing_program_is_no_reason_to_try_again(service: Service) -> 
     assert "exitCode" not in service.info("g")
 
 
+async def test_a_reactivated_gang_begins_anew(service: Service) -> None:
+    await gang_pool(service)
+    gang(service, first="exit 3")
+    await service.pass_time(1)
+    assert service.state("g") == "completed"
+    service.engine.jobs.disable("job", {"disableTasks": "wait"})
+    service.engine.tasks.reactivate("job", "g")
+    assert subtasks(service) == []
+    service.engine.jobs.enable("job")
+    await service.pass_time(1)
+    assert [doc["exitCode"] for doc in subtasks(service)] == [3]
+
+
 async def test_the_wall_time_ends_all_members(service: Service) -> None:
     await gang_pool(service)
     gang(service, constraints={"maxWallClockTime": "PT1M"})
@@ -334,6 +347,22 @@ async def test_a_gang_is_terminated_while_it_waits_for_preparation(service: Serv
     assert service.state("g") == "completed"
     assert [doc["state"] for doc in subtasks(service)] == ["completed"]
     assert "startTime" not in subtasks(service)[0]
+
+
+async def test_a_job_that_ends_waits_for_the_last_subtask(service: Service) -> None:
+    await service.pool(nodes=2, enableInterNodeCommunication=True)
+    service.job(onAllTasksComplete="terminatejob")
+    gang(service, command="sleep 5")
+    await service.pass_time(1)
+    slow = members(service)[1]
+    slow.proceed = lambda: None  # type: ignore[method-assign] - it takes its time to die
+    slow.stop = lambda cause: None  # type: ignore[method-assign] # noqa: ARG005 - same
+    await service.pass_time(5)
+    assert service.state("g") == "completed"
+    assert service.engine.jobs.get("job")["state"] == "terminating"
+    slow.end(-9, None)
+    await service.pass_time(1)
+    assert service.engine.jobs.get("job")["state"] == "completed"
 
 
 async def test_affinity_names_the_primarys_node(service: Service) -> None:
