@@ -23,6 +23,7 @@ from azbatch_core.errors import ConfigurationError, ServiceUnavailable
 
 _COMMANDS = {
     "start": Entry("azbatch_core.cli.local:start", "Start it, unless it runs already."),
+    "open": Entry("azbatch_core.cli.local:open_page", "Open its page in the browser."),
     "advance": Entry("azbatch_core.cli.local:advance", "Move its virtual clock on."),
     "stop": Entry("azbatch_core.cli.local:stop", "Stop it; jobs go on after the next start."),
     "status": Entry("azbatch_core.cli.local:status", "Say whether it runs, and where."),
@@ -61,6 +62,35 @@ def start(*, as_json: bool, **options: object) -> None:
     Options hold until it stops; those of a service that runs already are not changed.
     """
     _show(_call("start", *_flags(options)), as_json=as_json)
+
+
+@command("open", account=False)
+@click.option("--print-url", is_flag=True, help="Print the page's address and open nothing.")
+def open_page(*, print_url: bool) -> None:
+    """Open the local service's page in the browser: pools, jobs, tasks, files and logs as they are now.
+
+    The service is started unless it runs. Without a browser the address is printed; it is good once, within
+    two minutes, and then lets that browser look (not change anything) for as long as the service runs, at
+    most 12 hours.
+    """
+    url = str(_call("open")["url"])
+    if print_url or not _opened(url):
+        click.echo(url)
+
+
+def _opened(url: str) -> bool:
+    """Whether a browser that shows pages in a window of its own took the address."""
+    import webbrowser
+
+    try:
+        browser = webbrowser.get()
+    except webbrowser.Error:
+        return False
+    if isinstance(browser, webbrowser.GenericBrowser) and not isinstance(
+        browser, webbrowser.BackgroundBrowser
+    ):
+        return False  # lynx and its kin take the terminal, and run no scripts
+    return browser.open(url)
 
 
 @command("advance", account=False)

@@ -1,8 +1,8 @@
-"""`python -m azbatch_core.local start|stop|status|reset|advance|serve`.
+"""`python -m azbatch_core.local start|open|stop|status|reset|advance|serve`.
 
 `start` prints one line of JSON, the contents of `endpoint.json`, once the service answers; `status` prints
-the same without keys. Exit codes: 0 done; 1 refused or, for `status`, not running; 2 wrong usage; 3 the extra
-is not installed.
+the same without keys, `open` the page's address with a one-time code. Exit codes: 0 done; 1 refused or, for
+`status`, not running; 2 wrong usage; 3 the extra is not installed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from azbatch_core.local.options import Options, add_arguments
 from azbatch_core.local.requirements import INSTALL_HINT, missing_modules
 from azbatch_core.local.state import StateDirectory
 
-_NEEDS_EXTRA = frozenset({"start", "serve"})
+_NEEDS_EXTRA = frozenset({"start", "serve", "open"})
 _MISSING_EXTRA = 3
 
 
@@ -44,6 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(options: argparse.Namespace, state: StateDirectory) -> int:
     if options.command == "start":
         _say(daemon.start(state, Options.read(options)).to_json())
+    elif options.command == "open":
+        _say(json.dumps(ask(daemon.start(state, Options.read(options)), "POST", "/_local/sessions")))
     elif options.command == "serve":
         stream = sys.stdout if options.ready_fd is None else os.fdopen(options.ready_fd, "w")
         ready = daemon.announce_on(stream)
@@ -71,7 +73,7 @@ def _status(state: StateDirectory) -> int:
     running = state.running()
     facts: dict[str, object] = {"running": running is not None, "state_dir": str(state.path)}
     if running is not None:
-        shown = ("endpoint", "account_name", "pid", "version", "blob_endpoint", "blob_account")
+        shown = ("endpoint", "page", "account_name", "pid", "version", "blob_endpoint", "blob_account")
         facts.update({name: getattr(running, name) for name in shown})
     _say(json.dumps(facts))
     return 0 if running else 1
@@ -88,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, summary in (
         ("start", "start it in the background, unless it runs"),
+        ("open", "start it unless it runs; an address of its page that is good once, for two minutes"),
         ("serve", "be the service, in the foreground"),
         ("stop", "stop it and wait until it is gone"),
         ("status", "say whether it runs, and where"),

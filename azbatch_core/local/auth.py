@@ -14,7 +14,7 @@ import hmac
 import itertools
 from datetime import datetime, timedelta, timezone
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import parse_qs
 
 from azbatch_core.local.errors import BatchError
@@ -34,6 +34,13 @@ _SIGNED_HEADERS = (
     "range",
 )
 _BODILESS = frozenset({"", "0"})
+
+
+class Verifier(Protocol):
+    """What tells who may ask."""
+
+    def verify(self, method: str, path: str, query: str, headers: Mapping[str, str], now: datetime) -> None:
+        """Return if the request may be answered, else raise a `BatchError`; arguments as for `SharedKey`."""
 
 
 class SharedKey:

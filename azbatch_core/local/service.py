@@ -22,6 +22,8 @@ from azbatch_core.local.control.app import PREFIX, Control
 from azbatch_core.local.control.clock import clock_routes
 from azbatch_core.local.engine.engine import Engine
 from azbatch_core.local.http.dispatch import BatchApplication
+from azbatch_core.local.page.app import PREFIX as PAGE
+from azbatch_core.local.page.app import Page, page_url
 from azbatch_core.local.routes.table import OPERATIONS
 from azbatch_core.local.runtime.base import BlobPlace, RuntimeConfig
 from azbatch_core.local.runtime.process import ProcessRuntime
@@ -127,8 +129,9 @@ class LocalService:
         )
         engine = self.engine = Engine(settings, self._clock, runtime, self.stop)
         keys = SharedKey(identity.account_name, identity.account_key)
-        control = Control(keys, clock_routes(self._clock), endpoint.endpoint)
-        beside: dict[str, Application] = {PREFIX: control}
+        page = Page(engine, OPERATIONS, endpoint.endpoint, identity.port)
+        control = Control(keys, {**clock_routes(self._clock), **page.routes()}, endpoint.endpoint)
+        beside: dict[str, Application] = {PREFIX: control, PAGE: page}
         with contextlib.ExitStack() as cleanup:
             if blob_root is not None:
                 blobs = create_blob_app(blob_root, identity.blob_account, identity.blob_key)
@@ -242,4 +245,5 @@ def _endpoint(identity: Identity, storage: StorageAccount | None) -> Endpoint:
         blob_endpoint=blobs.endpoint,
         blob_account=blobs.name,
         blob_key=blobs.key,
+        page=page_url(url),
     )

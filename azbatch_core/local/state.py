@@ -63,7 +63,11 @@ class Identity:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where and how a running service is reached; the contents of `endpoint.json`."""
+    """Where and how a running service is reached; the contents of `endpoint.json`.
+
+    Attributes:
+        page: URL of the page for browsers.
+    """
 
     endpoint: str
     account_name: str
@@ -73,6 +77,7 @@ class Endpoint:
     blob_endpoint: str
     blob_account: str
     blob_key: str = field(repr=False)
+    page: str = ""
 
     def to_json(self) -> str:
         """One line of JSON, keys included."""

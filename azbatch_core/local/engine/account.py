@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from azbatch_core.local.engine.execution import Execution, StopReason
+from azbatch_core.local.engine.history import History
 from azbatch_core.local.engine.queue import ReadyQueue
 from azbatch_core.local.rules.placement import FreeSlots
 from azbatch_core.local.rules.times import ticks_of
@@ -120,6 +121,7 @@ class Account:
         self.due_schedules: dict[int, None] = {}
         self.timers: dict[tuple[TimerName, int], Cancellable] = {}
         self.histories: dict[int, deque[tuple[datetime, dict[str, int]]]] = {}
+        self.history = History()
         self.expiry: int | None = None
         self.stopping = False
         self._places: dict[int, NodePlace] = {}
@@ -216,6 +218,7 @@ class Account:
         del self.pools[pool.key], self.pool_nodes[pool.key], self.free[pool.key]
         del self.pool_ids[pool.id.lower()]
         self.due_pools.pop(pool.key, None)
+        self.history.forget_pool(pool.key)
         self.store.delete(pool)
 
     def stop_scaling(self, pool: Pool) -> None:
@@ -230,6 +233,7 @@ class Account:
         self.pool_nodes[node.pool][node.key] = node
         self.on_node.setdefault(node.key, {})
         self.addresses.add(node.address)
+        self.history.node_moved(node.pool, None, node.state)
 
     def drop_node(self, node: Node) -> None:
         """Forget a node on which nothing runs."""
@@ -239,6 +243,7 @@ class Account:
         self.addresses.discard(node.address)
         self.due_nodes.pop(node.key, None)
         self.due_pools[node.pool] = None
+        self.history.node_moved(node.pool, node.state, None)
         self.store.delete(node)
 
     def add_job(self, job: Job) -> None:
@@ -293,6 +298,7 @@ class Account:
     def set_node_state(self, node: Node, state: NodeState) -> None:
         """Move a node on."""
         if node.state != state:
+            self.history.node_moved(node.pool, node.state, state)
             node.state, node.since = state, self.now()
             self.touch(node)
 
@@ -315,6 +321,7 @@ class Account:
         if execution.kind == "task":
             if not execution.subtask:
                 self.live[execution.seq] = execution
+                self.history.task_placed(execution.node.pool, 1)
             self.free[execution.node.pool].take(execution.node.key, execution.taken)
 
     def leave(self, execution: Execution) -> None:
@@ -326,6 +333,7 @@ class Account:
         if execution.kind == "task":
             if not execution.subtask:
                 self.live.pop(execution.seq, None)
+                self.history.task_placed(node.pool, -1)
             self.free[node.pool].take(node.key, -execution.taken)
         self.due_pools[node.pool] = None
         if node.leaving is not None or node.waits is not None:

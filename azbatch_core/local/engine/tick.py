@@ -47,6 +47,7 @@ def tick(account: Account) -> None:
     ):
         _turn(account)
     account.store.commit()
+    account.history.look(account)
 
 
 def _turn(account: Account) -> None:
@@ -78,6 +79,7 @@ def _drain(due: dict[int, None], records: dict[int, _R]) -> Iterator[_R]:
 def _settle(account: Account, execution: Execution, outcome: Outcome | None) -> None:
     if execution not in account.on_node.get(execution.node.key, {}):
         return
+    account.history.ended(execution, outcome)
     if execution.gang is not None:
         gangs.settle(account, execution, outcome)
     elif execution.kind == "task":

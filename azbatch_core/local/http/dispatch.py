@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from azbatch_core.local.asgi import Receive, Scope, Send
-    from azbatch_core.local.auth import SharedKey
+    from azbatch_core.local.auth import Verifier
     from azbatch_core.local.engine.engine import Engine
     from azbatch_core.local.http.operation import Operation
 
@@ -53,7 +53,7 @@ class BatchApplication:
     """
 
     def __init__(
-        self, engine: Engine, keys: SharedKey, operations: Iterable[Operation], endpoint: str
+        self, engine: Engine, keys: Verifier, operations: Iterable[Operation], endpoint: str
     ) -> None:
         self._engine = engine
         self._keys = keys

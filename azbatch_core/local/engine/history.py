@@ -1,0 +1,187 @@
+"""What went on lately, for who watches: samples of each pool, and which try ran where from when to when.
+
+It lives in memory, within bounds, and begins anew with the service. Nothing is counted by going through nodes
+or tasks: ten thousand nodes cost as much as one. Samples are steps: each holds until the next.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import TYPE_CHECKING, NamedTuple
+
+from azbatch_core.local.rules.times import ticks_of
+from azbatch_core.local.wire.durations import TICKS_PER_SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from azbatch_core.local.engine.account import Account
+    from azbatch_core.local.engine.execution import Execution
+    from azbatch_core.local.runtime.base import Outcome, TaskKind
+    from azbatch_core.local.store.records import Pool
+
+__all__ = ["History", "Sample", "Span"]
+
+_PERIOD_SECONDS = 2
+_PERIOD = _PERIOD_SECONDS * TICKS_PER_SECOND
+_SAMPLES_MOST = 600
+_SPANS_MOST = 5000
+
+
+class Sample(NamedTuple):
+    """A pool at a moment, in ticks.
+
+    Attributes:
+        queued: tasks of its active jobs that are ready and have no node.
+        running: tasks that occupy a node.
+        dedicated: the target of dedicated nodes.
+        spot: the target of spot nodes.
+        nodes: how many nodes are in which state.
+    """
+
+    at: int
+    queued: int
+    running: int
+    dedicated: int
+    spot: int
+    nodes: tuple[tuple[str, int], ...]
+
+
+class Span(NamedTuple):
+    """One try of a task, or of a start, preparation or release task, on a node.
+
+    Attributes:
+        pool: the pool's key.
+        started: in ticks.
+        ended: in ticks, None while it runs.
+        result: `success`, `failure`, `stopped` (it was told to end), or `running`.
+    """
+
+    pool: int
+    node: str
+    kind: TaskKind
+    job: str
+    task: str
+    started: int
+    ended: int | None
+    result: str
+
+
+class History:
+    """The samples and spans of one account. The engine tells it of each change as it makes it."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[int, Counter[str]] = {}
+        self._running: Counter[int] = Counter()
+        self._samples: dict[int, list[Sample]] = {}
+        self._spans: deque[Span] = deque(maxlen=_SPANS_MOST)
+        self._latest = 0
+        self._armed = False
+
+    def node_moved(self, pool: int, old: str | None, new: str | None) -> None:
+        """A node of a pool went from one state to another; None: it was not there, or is not any more."""
+        counts = self.nodes.setdefault(pool, Counter())
+        if old is not None:
+            counts[old] -= 1
+        if new is not None:
+            counts[new] += 1
+
+    def task_placed(self, pool: int, by: int) -> None:
+        """So many more tasks occupy nodes of a pool."""
+        self._running[pool] += by
+
+    def ended(self, execution: Execution, outcome: Outcome | None) -> None:
+        """A try is over; one that never began leaves no trace."""
+        if outcome is None:
+            return
+        result = "success" if outcome.succeeded else "failure"
+        if outcome.stopped in {"user", "node"}:
+            result = "stopped"
+        self._spans.append(_span(execution, ticks_of(outcome.started), ticks_of(outcome.ended), result))
+
+    def forget_pool(self, pool: int) -> None:
+        """A pool is gone."""
+        self.nodes.pop(pool, None)
+        self._samples.pop(pool, None)
+        self._running.pop(pool, None)
+
+    def look(self, account: Account) -> None:
+        """Something may have changed: take a sample now or, if the latest is very new, a little later.
+
+        So a change is never missed, nothing is sampled while nothing changes, and many changes cost little.
+        """
+        age = account.now() - self._latest
+        if age >= _PERIOD or age < 0:
+            self._sample(account)
+        elif not self._armed:
+            self._armed = True
+            account.clock.call_later((_PERIOD - age) / TICKS_PER_SECOND, lambda: self._look_again(account))
+
+    def _look_again(self, account: Account) -> None:
+        self._armed = False
+        if not account.stopping:
+            self._sample(account)
+
+    def _sample(self, account: Account) -> None:
+        self._latest = account.now()
+        for pool in account.pools.values():
+            sample = self.present(account, pool)
+            series = self._samples.setdefault(pool.key, [])
+            if series and series[-1][1:] == sample[1:]:
+                continue
+            series.append(sample)
+            if len(series) > _SAMPLES_MOST:
+                # What is long past is kept ever more coarsely.
+                del series[1 : len(series) // 2 : 2]
+
+    def present(self, account: Account, pool: Pool) -> Sample:
+        """A pool at this moment."""
+        jobs = account.pool_jobs.get(pool.id.lower(), {})
+        counts = self.nodes.get(pool.key, Counter())
+        return Sample(
+            at=account.now(),
+            queued=sum(account.counts[key].ready for key in jobs),
+            running=self._running[pool.key],
+            dedicated=pool.dedicated,
+            spot=pool.spot,
+            nodes=tuple(sorted((state, number) for state, number in counts.items() if number)),
+        )
+
+    def samples(self, pool: int, since: int) -> list[Sample]:
+        """A pool's samples, oldest first, from the one that held at `since` on."""
+        series = self._samples.get(pool, [])
+        first = len(series)
+        while first and series[first - 1].at >= since:
+            first -= 1
+        return series[max(0, first - 1) :]
+
+    def spans(self, account: Account, pool: int, since: int, most: int) -> list[Span]:
+        """Tries on a pool's nodes that ran after `since`: at most `most` that run, the latest that ended."""
+        running = [span for span, _ in zip(_running(account, pool), range(most), strict=False)]
+        done: list[Span] = []
+        for span in reversed(self._spans):
+            if len(done) == most or (span.ended or 0) < since:
+                break
+            if span.pool == pool:
+                done.append(span)
+        return done[::-1] + running
+
+
+def _running(account: Account, pool: int) -> Iterator[Span]:
+    for key in account.pool_nodes.get(pool, ()):
+        for execution in account.on_node[key]:
+            if execution.running is not None:
+                yield _span(execution, ticks_of(execution.running.started), None, "running")
+
+
+def _span(execution: Execution, started: int, ended: int | None, result: str) -> Span:
+    return Span(
+        pool=execution.node.pool,
+        node=execution.node.id,
+        kind=execution.kind,
+        job="" if execution.job is None else execution.job.id,
+        task=execution.task_id,
+        started=started,
+        ended=ended,
+        result=result,
+    )

@@ -1,0 +1,1 @@
+"""The page of the local service: what it does at this moment, for a person with a browser."""

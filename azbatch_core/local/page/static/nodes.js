@@ -1,0 +1,118 @@
+// A pool's nodes as a grid, and what there is to know about one of them.
+
+import { ago, fullTime, h, number, put, shortNode, sync } from "./dom.js";
+import { NODE_GROUPS, badge, grouped, legend, nodeGroup, taskKind, whyFailed } from "./states.js";
+
+const MOST = 1000;
+export const NODE_QUERY = {
+  $select: "id,state,stateTransitionTime,ipAddress,vmSize,isDedicated,runningTasksCount,totalTasksRun,recentTasks,startTaskInfo,errors",
+  maxresults: MOST,
+};
+
+/** Cells to walk with the arrow keys; Enter shows the node below. */
+export class NodeGrid {
+  constructor() {
+    this.chosen = null;
+    this.nodes = [];
+    this.now = 0;
+    this.cells = h("ul", { class: "cells", "aria-label": "nodes", onkeydown: (event) => this.walk(event) });
+    this.note = h("p", { class: "quiet" });
+    this.legend = h("div");
+    this.detail = h("div", { class: "detail", "aria-live": "polite" });
+    this.element = h("div", { class: "grid-part" }, this.cells, this.note, this.legend, this.detail);
+  }
+
+  show(nodes, states, now) {
+    this.nodes = nodes;
+    this.now = now;
+    const total = Object.values(states).reduce((sum, count) => sum + count, 0);
+    this.cells.classList.toggle("many", nodes.length > 60);
+    if (!nodes.some((node) => node.id === this.chosen)) this.chosen = null;
+    const reachable = this.chosen ?? nodes[0]?.id;
+    sync(
+      this.cells,
+      nodes,
+      (node) => node.id,
+      (node) => h("li", null, h("button", { type: "button", onclick: () => this.choose(node.id) })),
+      (item, node) => this.draw(item.firstElementChild, node, reachable),
+    );
+    put(this.note, total > nodes.length ? `The first ${number(nodes.length)} of ${number(total)} nodes, by id.` : "");
+    const groups = grouped(states);
+    this.legend.replaceChildren(
+      legend(Object.entries(NODE_GROUPS).flatMap(([name, look]) => (groups[name] ? [[name, look, number(groups[name])]] : []))),
+    );
+    this.showDetail();
+  }
+
+  draw(button, node, reachable) {
+    const group = nodeGroup(node.state);
+    const count = node.runningTasksCount ?? 0;
+    const tasks = count ? `, ${count} running` : "";
+    button.className = `cell is-${group}`;
+    button.tabIndex = node.id === reachable ? 0 : -1;
+    button.title = `${shortNode(node.id)}: ${node.state}${tasks}`;
+    button.setAttribute("aria-label", button.title);
+    button.setAttribute("aria-pressed", String(node.id === this.chosen));
+    put(button, group === "running" && count > 1 ? String(count) : NODE_GROUPS[group].sign);
+  }
+
+  walk(event) {
+    const buttons = [...this.cells.querySelectorAll("button")];
+    const at = buttons.indexOf(document.activeElement);
+    if (at < 0) return;
+    const top = buttons[0].offsetTop;
+    const row = Math.max(1, buttons.filter((button) => button.offsetTop === top).length);
+    const step = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: row, ArrowUp: -row, Home: -at, End: buttons.length - 1 - at }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    const next = buttons[Math.min(buttons.length - 1, Math.max(0, at + step))];
+    buttons[at].tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  }
+
+  choose(id) {
+    this.chosen = this.chosen === id ? null : id;
+    for (const item of this.cells.children) {
+      item.firstElementChild.setAttribute("aria-pressed", String(item.dataset.key === this.chosen));
+    }
+    this.showDetail();
+  }
+
+  showDetail() {
+    const node = this.nodes.find((item) => item.id === this.chosen);
+    const seen = node ? JSON.stringify(node) : "";
+    if (seen === this.seen) return;
+    this.seen = seen;
+    this.detail.replaceChildren(...(node ? detail(node, this.now) : []));
+  }
+}
+
+function detail(node, now) {
+  const since = Date.parse(node.stateTransitionTime);
+  const troubles = [...(node.errors ?? []).map((error) => `${error.code}: ${error.message}`)];
+  const start = node.startTaskInfo;
+  if (start?.result === "failure") troubles.push(`The start task failed (${whyFailed(start)}).`);
+  const recent = (node.recentTasks ?? []).filter((task) => task.taskId && task.jobId).reverse();
+  return [
+    h("h3", null, h("code", null, node.id)),
+    h(
+      "p",
+      null,
+      h("b", null, node.state),
+      ` since ${fullTime(since)} (${ago(now - since)}) · ${node.isDedicated ? "dedicated" : "spot"} · ${node.vmSize} · ${node.ipAddress ?? ""}`,
+      ` · ${number(node.totalTasksRun)} tasks run`,
+    ),
+    troubles.map((text) => h("p", { class: "trouble" }, text)),
+    recent.length > 0 && h("p", { class: "quiet" }, "Latest tasks"),
+    recent.length > 0 &&
+      h(
+        "ul",
+        { class: "recent" },
+        recent.map((task) => h("li", null, badge(taskKind({ state: task.taskState, executionInfo: task.executionInfo })), " ", taskLink(task.jobId, task.taskId))),
+      ),
+  ].flat().filter(Boolean);
+}
+
+export const taskLink = (job, task, label = `${job} / ${task}`) =>
+  h("a", { href: `#/jobs/${encodeURIComponent(job)}/tasks/${encodeURIComponent(task)}` }, label);

@@ -1,0 +1,94 @@
+// What states look like: a colour, a sign and a word, never the colour alone.
+
+import { h } from "./dom.js";
+
+export const NODE_GROUPS = {
+  running: { sign: "▶", label: "running tasks" },
+  idle: { sign: "○", label: "idle" },
+  coming: { sign: "…", label: "starting" },
+  leaving: { sign: "↓", label: "leaving" },
+  off: { sign: "–", label: "off" },
+  bad: { sign: "✕", label: "broken" },
+};
+
+const GROUP_OF = {
+  running: "running",
+  idle: "idle",
+  creating: "coming",
+  starting: "coming",
+  waitingforstarttask: "coming",
+  rebooting: "coming",
+  reimaging: "coming",
+  upgradingos: "coming",
+  leavingpool: "leaving",
+  deallocating: "leaving",
+  offline: "off",
+  preempted: "off",
+  deallocated: "off",
+  starttaskfailed: "bad",
+  unusable: "bad",
+  unknown: "bad",
+};
+
+export const nodeGroup = (state) => GROUP_OF[state] ?? "off";
+
+/** Numbers of nodes by group, from numbers by state. */
+export function grouped(states) {
+  const groups = {};
+  for (const [state, count] of Object.entries(states)) groups[nodeGroup(state)] = (groups[nodeGroup(state)] ?? 0) + count;
+  return groups;
+}
+
+export const TASK_KINDS = {
+  active: { sign: "○", label: "waiting" },
+  preparing: { sign: "…", label: "preparing" },
+  running: { sign: "▶", label: "running" },
+  success: { sign: "✓", label: "succeeded" },
+  failure: { sign: "✕", label: "failed" },
+  stopped: { sign: "■", label: "stopped" },
+};
+
+export function taskKind(task) {
+  if (task.state !== "completed") return task.state;
+  return task.executionInfo?.result === "failure" ? "failure" : "success";
+}
+
+export function badge(kind, label = TASK_KINDS[kind]?.label ?? kind) {
+  return h("span", { class: `badge is-${kind}` }, h("span", { "aria-hidden": "true" }, TASK_KINDS[kind]?.sign ?? "•"), ` ${label}`);
+}
+
+const JOB_KINDS = {
+  active: "running",
+  completed: "success",
+  disabled: "stopped",
+  disabling: "stopped",
+  enabling: "preparing",
+  terminating: "preparing",
+  deleting: "preparing",
+};
+
+export const jobBadge = (state) => badge(JOB_KINDS[state] ?? "stopped", state);
+
+/** Why a task failed, in one line. */
+export function whyFailed(info) {
+  if (!info) return "";
+  const failure = info.failureInfo;
+  if (!failure) return "";
+  if (failure.code === "FailureExitCode") return `exit code ${info.exitCode}`;
+  return `${failure.code}: ${(failure.message ?? "").split("\n")[0]}`;
+}
+
+export function legend(entries) {
+  return h(
+    "ul",
+    { class: "legend" },
+    entries.map(([name, { sign, label }, count]) =>
+      h(
+        "li",
+        null,
+        h("span", { class: `sign is-${name}`, "aria-hidden": "true" }, sign),
+        count === undefined ? label : [h("b", null, String(count)), ` ${label}`],
+      ),
+    ),
+  );
+}
