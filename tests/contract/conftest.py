@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from docker_daemon import docker_place
+from sdk_calls import Sdk
 
 from azbatch_core import AccountSpec, AzureBatch, JobSpec, StorageSpec, TaskSpec
 from azbatch_core.local import LocalBatch
@@ -41,6 +42,14 @@ def account(local: LocalBatch) -> AccountSpec:
             blob_endpoint=local.blob_endpoint, account_name=local.blob_account, account_key=local.blob_key
         ),
     )
+
+
+@pytest.fixture(scope="session", params=["sync", "aio"])
+def sdk(local: LocalBatch, request: pytest.FixtureRequest) -> Iterator[Sdk]:
+    """The SDK's two clients, one after the other, on that service."""
+    client = Sdk(local, request.param)
+    yield client
+    client.close()
 
 
 @pytest.fixture

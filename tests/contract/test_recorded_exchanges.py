@@ -19,12 +19,6 @@ RESIZE_SECONDS = 2.0
 BOOT_SECONDS = 120.0
 """About as long as the recorded pools took."""
 
-WAITING = {
-    "pools, autoscale and a node",
-    "a gang, a long task and a collection",
-}
-"""Sessions with operations that are still to come."""
-
 _used: set[int] = set()
 _replayed: set[str] = set()
 
@@ -41,7 +35,7 @@ def wire() -> Iterator[Wire]:
         wire.connection.close()
 
 
-@pytest.mark.parametrize("session", sorted(SESSIONS.keys() - WAITING))
+@pytest.mark.parametrize("session", SESSIONS)
 def test_recorded_answers_are_given_here_too(wire: Wire, session: str) -> None:
     replay = Replay(wire)
     replay.run(SESSIONS[session])
