@@ -16,7 +16,7 @@ import os
 import secrets
 import shutil
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -195,7 +195,8 @@ class StateDirectory:
     def held(self) -> bool:
         """Whether a service is alive: it holds the lock."""
         try:
-            with self._locked("service.lock", wait=False):
+            # Shared, so that several who look do not take each other for a service.
+            with self._locked("service.lock", fcntl.LOCK_SH | fcntl.LOCK_NB):
                 return False
         except BlockingIOError:
             return True
@@ -214,9 +215,17 @@ class StateDirectory:
             BlockingIOError: another service is.
         """
         deadline = time.monotonic() + _HOLD_SECONDS
-        while self.held() and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)  # somebody may just be looking whether the lock is held
-        with self._locked("service.lock", wait=False, create=True) as descriptor:
+        with ExitStack() as lock:
+            while True:
+                try:
+                    descriptor = lock.enter_context(
+                        self._locked("service.lock", fcntl.LOCK_EX | fcntl.LOCK_NB, create=True)
+                    )
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise
+                    time.sleep(_POLL_SECONDS)  # somebody may just be looking whether the lock is held
             if until_exit:
                 os.dup(descriptor)  # a lock lasts until the last of its descriptors is closed
             yield
@@ -224,7 +233,7 @@ class StateDirectory:
     @contextmanager
     def starting(self) -> Iterator[None]:
         """Be the only one who starts the service; waits for the one who is at it."""
-        with self._locked("start.lock", wait=True, create=True):
+        with self._locked("start.lock", fcntl.LOCK_EX, create=True):
             yield
 
     def wait_until_free(self, timeout: float) -> bool:
@@ -237,11 +246,11 @@ class StateDirectory:
         return True
 
     @contextmanager
-    def _locked(self, name: str, *, wait: bool, create: bool = False) -> Iterator[int]:
+    def _locked(self, name: str, how: int, *, create: bool = False) -> Iterator[int]:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         descriptor = os.open(self.path / name, flags, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(descriptor, how)
             yield descriptor
         finally:
             os.close(descriptor)

@@ -360,6 +360,9 @@ class Account:
 
     def _stop_one(self, execution: Execution, reason: StopReason) -> None:
         execution.give_reason(reason)
+        told = execution.stop_reason
+        if execution.kind == "task" and not execution.subtask and told in {"requeue", "terminate"}:
+            self.store.tasks.doom(execution.seq, told)
         if execution.running is not None:
             execution.running.stop("user" if reason in {"terminate", "delete"} else "node")
         elif not any(waiting is execution for waiting, _ in self.finished):

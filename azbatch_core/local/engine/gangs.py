@@ -326,13 +326,8 @@ def _complete(record: Subtask, now: int, exit_code: int | None, failed: Doc | No
 
 
 def recover(account: Account) -> None:
-    """Bring the records up to date after a service that was killed.
-
-    Those of tasks that go back are forgotten; those of tasks that had just completed complete, too.
-    """
+    """Complete the subtasks that a killed service left: those of tasks that have just completed."""
     now = account.now()
-    gone = {task.seq for task in account.store.tasks.live()}
-    account.store.subtasks.forget(gone)
     for record in account.store.subtasks.unfinished():
         killed = record.exit_code is None
         _complete(record, now, _KILLED if killed else 0, failure("TaskEnded") if killed else None)

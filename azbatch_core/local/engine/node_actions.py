@@ -12,6 +12,7 @@ from azbatch_core.local.engine.nodes import (
     let_go,
     make_folders,
     open_node,
+    rerun_start,
 )
 from azbatch_core.local.rules.nodes import GOING_DOWN, KEEPS_DISK, resting_state
 
@@ -105,4 +106,5 @@ def resume(account: Account, node: Node) -> None:
         account.set_node_state(node, "starting")
         come_up(account, node, account.now())
     elif node.state in {"idle", "running", "offline"} and make_folders(account, node):
+        rerun_start(account, node)
         open_node(account, node)

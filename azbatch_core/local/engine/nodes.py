@@ -32,6 +32,7 @@ __all__ = [
     "make_folders",
     "open_node",
     "put_outcome",
+    "rerun_start",
     "settle_start",
     "stay",
 ]
@@ -145,6 +146,12 @@ def _run_start(account: Account, node: Node, task: Doc) -> None:
     if "lastRetryTime" in previous:
         node.start["lastRetryTime"] = previous["lastRetryTime"]
     account.touch(node)
+
+
+def rerun_start(account: Account, node: Node) -> None:
+    """Run again a start task that nobody waits for and that died with the service."""
+    if node.start is not None and node.start["state"] == "running":
+        _run_start(account, node, account.pools[node.pool].spec["startTask"])
 
 
 def settle_start(account: Account, execution: Execution, outcome: Outcome) -> None:

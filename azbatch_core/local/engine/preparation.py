@@ -139,6 +139,8 @@ def start_releases(account: Account, job: Job) -> None:
         node = account.nodes.get(preparation.node)
         if node is None or node.state not in UP or not _prepared(job, preparation):
             continue
+        if preparation.release is not None:  # it ended there before the service was killed
+            continue
         execution = Execution("release", node, job, task["id"], task)
         account.enter(execution)
         preparation.release = _record(account, job, node, task)

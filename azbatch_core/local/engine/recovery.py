@@ -31,14 +31,14 @@ def recover(account: Account) -> None:
     """Restore records, put tasks that were on a node back to active, resume what was under way.
 
     Neither retries nor requeues are counted: no user asked for it (SDK BatchTaskExecutionInfo.requeue_count).
-    Tasks of nodes that a user was taking away end as they had been told to.
-    Start tasks that completed are not run again; preparations that did not complete are. A turn of
+    Tasks that a user's request was ending, be it with their node or job, end as they had been told to.
+    Start tasks that completed are not run again; those and preparations that did not complete are. A turn of
     a schedule that was missed is made up for if its window is still open (see `rules.schedules.next_turn`).
     """
     _load(account)
-    gangs.recover(account)
     for task in account.store.tasks.live():
         _end_try(account, task)
+    gangs.recover(account)
     _count(account)
     for node in tuple(account.nodes.values()):
         _resume_node(account, node)
@@ -55,11 +55,9 @@ def recover(account: Account) -> None:
 
 
 def _end_try(account: Account, task: Task) -> None:
-    """A task was on a node when the service died: its try is over."""
-    table, now = account.store.tasks, account.now()
-    node = None if task.node is None else account.nodes.get(task.node)
-    if node is not None and "terminate" in {node.leaving, node.waits}:
-        ended = orjson.dumps(failure("TaskEnded"))
+    """A task was on a node when the service died: its try ends as a user's request wanted, if one did."""
+    table, now, job = account.store.tasks, account.now(), account.jobs[task.job]
+    if task.stopping == "terminate":
         started, retention_time = task.started, orjson.loads(task.spec)["constraints"]["retentionTime"]
         table.complete(
             task.seq,
@@ -67,11 +65,16 @@ def _end_try(account: Account, task: Task) -> None:
             started=started,
             ended=now,
             exit_code=None,
-            failure=ended,
+            failure=orjson.dumps(failure("TaskEnded")),
             expires=None if started is None else retention.expiry(now, retention_time),
             satisfied=False,
         )
-    elif node is not None and node.leaving == "requeue":
+        jobs.end_with_manager(account, job, task.seq)
+        return
+    # It may run elsewhere next: nothing of this try is left behind.
+    retention.clear(account, job, task)
+    account.store.subtasks.forget([task.seq])
+    if task.stopping == "requeue":
         table.requeue(task.seq, now)
     else:
         table.back(task.seq, now)

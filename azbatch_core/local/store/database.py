@@ -21,7 +21,7 @@ __all__ = ["Database", "VersionError"]
 
 _R = TypeVar("_R", Pool, Node, Job, Preparation, Schedule)
 
-_VERSION = 4
+_VERSION = 5
 
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -36,6 +36,7 @@ _UPGRADES = {
     1: "CREATE TABLE schedules (key INTEGER PRIMARY KEY, body BLOB NOT NULL);",
     2: "ALTER TABLE tasks ADD COLUMN container BLOB;",
     3: SubtaskTable.SCHEMA,
+    4: "ALTER TABLE tasks ADD COLUMN stopping TEXT;",
 }
 """What makes data of a version those of the next. Fields that records have got since take their defaults."""
 

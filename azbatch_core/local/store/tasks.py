@@ -2,6 +2,7 @@
 
 States are the wire's. `waiting` counts dependencies that are not met yet; a task is ready when it is
 `active` and waits for nothing. `satisfied` is set when tasks that depend on this one may go on, and stays.
+`stopping` is what a request will make of a task on a node when its processes are gone; else it means nothing.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Task(NamedTuple):
     launches: int
     expires: int | None
     cleaned: int
+    stopping: Literal["requeue", "terminate"] | None
     spec: bytes
 
     @property
@@ -144,6 +146,7 @@ CREATE TABLE tasks (
   launches INTEGER NOT NULL DEFAULT 0,
   expires INTEGER,
   cleaned INTEGER NOT NULL DEFAULT 0,
+  stopping TEXT,
   spec BLOB NOT NULL
 );
 CREATE UNIQUE INDEX tasks_by_id ON tasks (job, id);
@@ -319,7 +322,7 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         self._home.begin().execute(
             "UPDATE tasks SET previous=state, previous_since=since, state=?, since=?, pool_id=?, node_id=?,"
             " node=?, placed=1, started=?, ended=NULL, exit_code=NULL, failure=NULL, container=NULL,"
-            " expires=NULL, cleaned=0, launches=launches+? WHERE seq=?",
+            " expires=NULL, cleaned=0, stopping=NULL, launches=launches+? WHERE seq=?",
             (state, now, node.pool_id, node.id, node.key, started, state == "running", seq),
         )
 
@@ -330,6 +333,10 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
             " launches=launches+1 WHERE seq=?",
             (now, started, seq),
         )
+
+    def doom(self, seq: int, fate: Literal["requeue", "terminate"]) -> None:
+        """A request is answered before the task's processes are gone: this is what becomes of it then."""
+        self._home.begin().execute("UPDATE tasks SET stopping=? WHERE seq=?", (fate, seq))
 
     def back(self, seq: int, now: int) -> None:
         """To active because its node is gone or its service died: no count moves."""

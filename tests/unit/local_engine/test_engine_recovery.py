@@ -234,6 +234,7 @@ async def test_data_of_an_earlier_version_are_taken_over(tmp_path: Path) -> None
     for statement in (
         "DROP TABLE schedules",
         "ALTER TABLE tasks DROP COLUMN container",
+        "ALTER TABLE tasks DROP COLUMN stopping",
         "DROP TABLE subtasks",
         "DROP INDEX tasks_ready_gangs",
         "ALTER TABLE tasks DROP COLUMN instances",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
 import stat
+import threading
 
 import pytest
 
@@ -82,6 +84,20 @@ def test_an_identity_of_a_later_version_is_read(state):
     path = state.path / "identity.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "colour": "blue"}))
     assert state.identity() == first
+
+
+def test_who_looks_whether_a_service_is_there_is_none(state):
+    """Else a second one who looks takes the announcement of a killed service for that of one that lives."""
+    with state.hold():
+        state.announce(ENDPOINT)
+    with (state.path / "service.lock").open() as looking:
+        fcntl.flock(looking, fcntl.LOCK_SH)
+        assert state.running() is None
+        timer = threading.Timer(0.05, lambda: fcntl.flock(looking, fcntl.LOCK_UN))
+        timer.start()
+        with state.hold():
+            assert state.running() == ENDPOINT
+        timer.join()
 
 
 def test_one_service_holds_the_directory(state):

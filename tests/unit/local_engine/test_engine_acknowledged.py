@@ -1,0 +1,142 @@
+"""What a user was told survives a kill in the moment after it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from engine_fakes import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytestmark = pytest.mark.asyncio
+
+
+async def running(folder: Path, **job: Any) -> Service:
+    """A service with one task that runs until it is stopped."""
+    service = await Service(folder).start()
+    await service.pool(nodes=1, taskSlotsPerNode=2)
+    service.job(**job)
+    service.task("t", "hang")
+    await service.pass_time()
+    assert service.state("t") == "running"
+    return service
+
+
+def node_of(service: Service) -> str:
+    return str(service.nodes()[0]["id"])
+
+
+ENDS: dict[str, Callable[[Service], object]] = {
+    "task terminated": lambda service: service.engine.tasks.terminate("job", "t"),
+    "job terminated": lambda service: service.engine.jobs.terminate("job"),
+    "job disabled": lambda service: service.engine.jobs.disable("job", {"disableTasks": "terminate"}),
+    "node rebooted": lambda service: service.engine.nodes.go_down(
+        "pool", node_of(service), "rebooting", "terminate"
+    ),
+    "node removed": lambda service: service.engine.pools.remove_nodes(
+        "pool", {"nodeList": [node_of(service)], "nodeDeallocationOption": "terminate"}
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ENDS.values(), ids=ENDS.keys())
+async def test_a_task_that_was_to_end_does_not_run_again(
+    tmp_path: Path, end: Callable[[Service], object]
+) -> None:
+    service = await running(tmp_path)
+    end(service)
+    heir = await service.killed()
+    await heir.pass_time(10)
+    assert heir.runtime.tasks == []
+    info = heir.info("t")
+    assert (heir.state("t"), info["failureInfo"]["code"], info["retryCount"]) == ("completed", "TaskEnded", 0)
+    assert heir.counts()["failed"] == 1
+    await heir.engine.stop()
+
+
+async def test_a_requeue_of_a_job_that_was_disabled_is_counted(tmp_path: Path) -> None:
+    service = await running(tmp_path)
+    service.engine.jobs.disable("job", {"disableTasks": "requeue"})
+    service.engine.jobs.enable("job")
+    heir = await service.killed()
+    assert (heir.state("t"), heir.info("t")["requeueCount"]) == ("running", 1)
+    # What was told of that try says nothing about the next.
+    last = await heir.killed()
+    assert (last.state("t"), last.info("t")["requeueCount"]) == ("running", 1)
+    await last.engine.stop()
+
+
+async def test_a_job_ends_with_its_manager_also_if_that_was_ended_at_a_kill(tmp_path: Path) -> None:
+    service = await Service(tmp_path).start()
+    await service.pool(nodes=1)
+    service.job(jobManagerTask={"id": "m", "commandLine": "hang"})
+    await service.pass_time()
+    service.engine.tasks.terminate("job", "m")
+    heir = await service.killed()
+    await heir.pass_time(1)
+    job = heir.engine.jobs.get("job")
+    assert (job["state"], job["executionInfo"]["terminateReason"]) == ("completed", "JMComplete")
+    await heir.engine.stop()
+
+
+async def test_a_try_that_died_with_the_service_leaves_no_folder(tmp_path: Path) -> None:
+    service = await running(tmp_path)
+    folder = service.engine.tasks.directory("job", "t")
+    assert folder.exists()
+    service.engine.nodes.disable_scheduling("pool", node_of(service), "requeue")
+    heir = await service.killed()
+    assert not folder.exists()
+    await heir.engine.stop()
+
+
+async def test_a_start_task_that_nobody_waits_for_runs_again(tmp_path: Path) -> None:
+    service = await Service(tmp_path).start()
+    await service.pool(startTask={"commandLine": "sleep 50", "waitForSuccess": False})
+    assert service.nodes()[0]["state"] == "idle"
+    heir = await service.killed()
+    assert (heir.nodes()[0]["state"], heir.nodes()[0]["startTaskInfo"]["state"]) == ("idle", "running")
+    await heir.pass_time(60)
+    assert heir.nodes()[0]["startTaskInfo"]["result"] == "success"
+    last = await heir.killed()
+    assert last.runtime.launches == []
+    await last.engine.stop()
+
+
+async def test_a_release_task_that_ended_is_not_run_again(tmp_path: Path) -> None:
+    service = await Service(tmp_path).start()
+    await service.pool(nodes=2)
+    service.job(
+        jobPreparationTask={"commandLine": "exit 0"}, jobReleaseTask={"id": "r", "commandLine": "sleep 50"}
+    )
+    service.task("a")
+    service.task("b")
+    await service.pass_time(1)
+    service.engine.jobs.terminate("job")
+    await service.pass_time(1)
+    first, second = [item for item in service.runtime.tries if item.launch.kind == "release"]
+    first.end(0, None)
+    await service.pass_time(1)
+    heir = await service.killed()
+    (launch,) = heir.runtime.launches
+    assert (launch.kind, launch.node.node_id) == ("release", second.launch.node.node_id)
+    await heir.pass_time(60)
+    assert heir.engine.jobs.get("job")["state"] == "completed"
+    await heir.engine.stop()
+
+
+async def test_a_gang_that_was_to_end_ends_with_its_subtasks(tmp_path: Path) -> None:
+    service = await Service(tmp_path).start()
+    await service.pool(nodes=2, enableInterNodeCommunication=True)
+    service.job()
+    settings = {"numberOfInstances": 2, "coordinationCommandLine": "exit 0"}
+    service.task("g", "hang", multiInstanceSettings=settings)
+    await service.pass_time(1)
+    service.engine.tasks.terminate("job", "g")
+    heir = await service.killed()
+    assert (heir.state("g"), heir.runtime.tasks) == ("completed", [])
+    assert [item["state"] for item in heir.engine.tasks.subtasks("job", "g")] == ["completed"]
+    assert [node["state"] for node in heir.nodes()] == ["idle", "idle"]
+    await heir.engine.stop()
