@@ -190,10 +190,6 @@ class TaskPlanner:
         return slots
 
     def _check_container(self, spec: ContainerSpec | None, task_id: str) -> None:
-        if spec is not None and self._facts.is_local:
-            self.notes.add(
-                "the local service has no container runtime yet: commands run on this machine itself"
-            )
         if self._pool.containers is True and spec is None:
             raise SpecError(
                 f"{self._pool.name} runs every task in a container, and this task names none",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from azure.batch import BatchClient, models
 from azure.core.credentials import AzureNamedKeyCredential
-from docker_daemon import PASSWORD, USER
+from docker_daemon import PASSWORD, USER, free_port
 
+from azbatch_core import AccountSpec, AzureBatch, JobSpec, TaskSpec
 from azbatch_core.local import LocalBatch
 
 if TYPE_CHECKING:
@@ -367,3 +369,65 @@ def test_preparation_and_release_tasks_run_in_containers(place: Place) -> None:
     assert info.job_preparation_task_execution_info.container_info.state == "exited"
     assert info.job_release_task_execution_info.container_info.state == "exited"
     assert place.said(place.run(f"sh -c 'cat {where}/released'")) == "released\n"
+
+
+def test_a_multi_instance_task_in_containers(place: Place) -> None:
+    port = free_port()
+    machine = _machine(container_image_names=[place.docker.image])
+    pool = _pool("members", machine, enable_inter_node_communication=True)
+    pool.target_dedicated_nodes, pool.task_slots_per_node = 2, 1
+    place.batch.create_pool(pool)
+    place.batch.create_job(models.BatchJobCreateOptions(id="meet", pool_info={"poolId": "members"}))
+    serve = f"[ $AZ_BATCH_IS_CURRENT_NODE_MASTER = true ] || nc -l -p {port} -e echo hello > /dev/null 2>&1 &"
+    others = "for there in ${AZ_BATCH_HOST_LIST//,/ }; do [ $there:6000 = $AZ_BATCH_MASTER_NODE ] ||"
+    ask = f"until nc $there {port} < /dev/null; do sleep 0.1; done; done"
+    task = models.BatchTaskCreateOptions(
+        id="g",
+        command_line=f"sh -c '{others} {ask}'",
+        container_settings=models.BatchTaskContainerSettings(image_name=place.docker.image),
+        multi_instance_settings=models.MultiInstanceSettings(
+            number_of_instances=2, coordination_command_line=f"sh -c '{serve}'"
+        ),
+    )
+    place.batch.create_task("meet", task)
+    found = _once(lambda: place.batch.get_task("meet", "g"), lambda found: found.state == "completed")
+    assert found.execution_info.result == "success", found.execution_info
+    assert b"".join(place.batch.download_task_file("meet", "g", "stdout.txt")) == b"hello\n"
+    (subtask,) = _once(
+        lambda: list(place.batch.list_subtasks("meet", "g")), lambda found: found[0].state == "completed"
+    )
+    ids = {found.execution_info.container_info.container_id, subtask.container_info.container_id}
+    assert len(ids) == 2
+    assert not ids & set(place.docker.containers())
+
+
+def test_files_of_a_container_s_root_end_as_the_service_s_own(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only for the files: the service goes on as root, which could delete them anyway.
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    monkeypatch.setattr(os, "getgid", lambda: 54321)
+    admin = models.UserIdentity(auto_user=models.AutoUserSpecification(elevation_level="admin"))
+    task = place.run("sh -c 'id; echo x > deep'", task_user_identity=admin)
+    assert place.said(task) == "uid=0 gid=0 groups=0\n", task.execution_info
+    plain = place.run("id")
+    assert place.said(plain) == "uid=12345 gid=54321 groups=54321\n"
+    (made,) = place.local.state_dir.glob(f"nodes/**/{task.id}/wd/deep")
+    assert (made.stat().st_uid, made.stat().st_gid) == (12345, 54321)
+
+
+def test_a_job_of_the_client_s_own_in_a_container(place: Place) -> None:
+    account = AccountSpec(
+        name="here",
+        endpoint=place.local.endpoint,
+        account_name=place.local.account_name,
+        credential="shared_key",
+        account_key=place.local.account_key,
+    )
+    tasks = (TaskSpec(command=["sh", "-c", "touch $AZ_BATCH_TASK_DIR/wd/x; exit 4"]),)
+    spec = JobSpec(name="mine", container=place.docker.image, tasks=tasks)
+    with AzureBatch(account) as client:
+        handle = client.submit(spec).job
+        assert handle.wait(WITHIN).exit_code == 1
+        (task,) = handle.tasks()
+        assert task.exit_code == 4

@@ -11,14 +11,11 @@ from azbatch_core.plan import AccountFacts, plan
 from azbatch_core.plan.notes import Notes
 from azbatch_core.specs import JobSpec, TaskSpec, shell
 
-NO_RUNTIME = "the local service has no container runtime yet: commands run on this machine itself"
-
 
 def warnings(facts: AccountFacts, job: dict[str, Any] | None = None, **task: Any) -> tuple[str, ...]:
-    """The warnings of a plan of one task, without the one on containers that has a test of its own."""
+    """The warnings of a plan of one task."""
     spec = TaskSpec(**{"command": ["true"], **task})
-    found = plan(JobSpec(**{"name": "j", "tasks": [spec], **(job or {})}), facts).warnings
-    return tuple(text for text in found if text != NO_RUNTIME)
+    return plan(JobSpec(**{"name": "j", "tasks": [spec], **(job or {})}), facts).warnings
 
 
 def test_a_plain_local_job_has_no_warnings(local: AccountFacts):
@@ -197,9 +194,3 @@ def test_numbers_of_nodes_that_nobody_gets(local: AccountFacts, cloud: AccountFa
         warnings(cloud, {"pool": connected})
     assert caught.value.field == "pool.nodes"
     assert len(warnings(cloud, {"pool": {**connected, "nodes": 59}})) == 1
-
-
-def test_containers_on_the_local_service_are_warned_of_once(local: AccountFacts, cloud: AccountFacts):
-    job = JobSpec(name="j", container="ubuntu:24.04", tasks=[TaskSpec(command=["true"])] * 3)
-    assert plan(job, local).warnings.count(NO_RUNTIME) == 1
-    assert NO_RUNTIME not in plan(job, cloud).warnings

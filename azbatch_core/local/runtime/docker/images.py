@@ -52,7 +52,7 @@ class Images:
         task = self._pulls.get(key)
         if task is None:
             task = self._pulls[key] = asyncio.get_running_loop().create_task(self._pull(image, registry))
-            task.add_done_callback(lambda _: self._pulls.pop(key, None))
+            task.add_done_callback(lambda done: self._forget(key, done))
         await asyncio.shield(task)
 
     async def close(self) -> None:
@@ -61,6 +61,11 @@ class Images:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _forget(self, key: tuple[str, Registry], done: asyncio.Task[None]) -> None:
+        self._pulls.pop(key, None)
+        if not done.cancelled():
+            done.exception()  # perhaps nobody waits for it any more
 
     async def _pull(self, image: str, registry: Registry) -> None:
         if registry.username is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,7 @@ def remove_left_behind(state_dir: Path) -> None:
     except (OSError, subprocess.SubprocessError) as error:
         log.warning("Containers of an earlier service may be left: %s", _reason(error))
         return
-    for file in folder.glob("env-*"):
-        file.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _docker(*arguments: str) -> list[str]:
