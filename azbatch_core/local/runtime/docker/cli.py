@@ -19,6 +19,7 @@ _ASK_AGAIN = 10.0
 _KEPT = {"PATH", "HOME", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR"}
 _UNREACHABLE = (
     "Cannot connect to the Docker daemon",
+    "failed to connect to the docker API",
     "error during connect",
     "permission denied while trying",
 )
