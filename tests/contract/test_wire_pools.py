@@ -178,13 +178,13 @@ def test_supported_images_can_be_filtered(client: BatchClient) -> None:
     assert all(image.os_type == "linux" for image in images)
 
 
-def test_a_resize_is_stopped(client: BatchClient) -> None:
+def test_stopping_a_resize_that_has_ended_is_no_error(client: BatchClient) -> None:
     client.create_pool(options("stopped"))
     client.begin_resize_pool("stopped", models.BatchPoolResizeOptions(target_dedicated_nodes=1)).wait()
-    with pytest.raises(HttpResponseError) as error:
-        client.begin_stop_pool_resize("stopped").wait()
-    assert code(error) == "OperationInvalidForCurrentState"
+    client.begin_stop_pool_resize("stopped").wait()
     client.disable_pool_auto_scale("stopped")
+    pool = client.get_pool("stopped")
+    assert (pool.allocation_state, pool.target_dedicated_nodes, pool.resize_errors) == ("steady", 1, None)
 
 
 def test_a_pool_scales_by_a_formula(client: BatchClient) -> None:

@@ -156,6 +156,12 @@ def _go_back(
     if execution.node.leaving is None:
         # It may run elsewhere next: nothing of this try is left behind.
         account.runtime.clear_task(account.place(execution.node), job.id, execution.task_id)
+    if execution.running is not None:
+        tried = {
+            "retryCount": execution.retries + (why == "retry"),
+            "requeueCount": execution.requeues + (why == "requeue"),
+        }
+        _note(account, execution, job, "active", tried)
     counts = account.counts[job.key]
     counts.move("running", "active", execution.counted)
     counts.ready += 1

@@ -46,17 +46,20 @@ class Application:
 
 def read_all(state_dir: Path) -> list[Application]:
     """All applications, in the order of their ids; what is not named as one is passed over."""
-    root = state_dir / _FOLDER
-    if not root.is_dir():
-        return []
-    folders = [path for path in root.iterdir() if _ID.fullmatch(path.name) and path.is_dir()]
-    return [_read(folder) for folder in sorted(folders, key=lambda path: path.name.lower())]
+    return [_read(folder) for folder in sorted(_folders(state_dir), key=lambda path: path.name.lower())]
 
 
 def find(state_dir: Path, application_id: str) -> Application | None:
     """An application by its id, in any case, or by its resource id, as pools of real accounts name it."""
     wanted = application_id.rpartition("/")[2].lower()
-    return next((found for found in read_all(state_dir) if found.id.lower() == wanted), None)
+    return next((_read(folder) for folder in _folders(state_dir) if folder.name.lower() == wanted), None)
+
+
+def _folders(state_dir: Path) -> list[Path]:
+    root = state_dir / _FOLDER
+    if not root.is_dir():
+        return []
+    return [path for path in root.iterdir() if _ID.fullmatch(path.name) and path.is_dir()]
 
 
 def _read(folder: Path) -> Application:

@@ -40,7 +40,8 @@ def check_books(service: Service) -> None:
         used = sum(execution.slots for execution in executions)
         total = account.pools[node.pool].spec["taskSlotsPerNode"]
         free = account.free[node.pool]
-        assert (node.key in free) == (node.state in {"idle", "running"})
+        takes = node.state in {"idle", "running"} and node.scheduling == "enabled"
+        assert (node.key in free) == takes
         if node.key in free:
             assert free._free[node.key] == total - used
         if node.state in {"idle", "running"}:
@@ -155,6 +156,32 @@ class Chaos:
 
     def do_stop_resize(self) -> None:
         self.service.engine.pools.stop_resize(self.dice.choice(["pool", "other"]))
+
+    def node(self) -> tuple[str, str]:
+        pool_id = self.dice.choice(["pool", "other"])
+        nodes = self.service.nodes(pool_id)
+        return pool_id, self.dice.choice(nodes)["id"] if nodes else "none"
+
+    def do_take_node_down(self) -> None:
+        state = self.dice.choice(["rebooting", "reimaging", "deallocating"])
+        option = self.dice.choice(["requeue", "terminate", "taskcompletion", "retaineddata"])
+        self.service.engine.nodes.go_down(*self.node(), state, option)
+
+    def do_start_node(self) -> None:
+        self.service.engine.nodes.start(*self.node())
+
+    def do_disable_scheduling(self) -> None:
+        option = self.dice.choice(["requeue", "terminate", "taskcompletion"])
+        self.service.engine.nodes.disable_scheduling(*self.node(), option)
+
+    def do_enable_scheduling(self) -> None:
+        self.service.engine.nodes.enable_scheduling(*self.node())
+
+    def do_remove_node(self) -> None:
+        pool_id, node = self.node()
+        option = self.dice.choice(["requeue", "terminate", "taskcompletion"])
+        body = {"nodeList": [node], "nodeDeallocationOption": option}
+        self.service.engine.pools.remove_nodes(pool_id, body)
 
     def do_delete_pool(self) -> None:
         if self.dice.random() < 0.3:

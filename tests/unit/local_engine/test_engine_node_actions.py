@@ -85,6 +85,18 @@ async def test_terminated_tasks_are_over_and_count_as_run(service: Service) -> N
     assert (node["state"], node["totalTasksRun"], node["totalTasksSucceeded"]) == ("idle", 1, 0)
 
 
+async def test_recent_tasks_tell_which_went_back(service: Service) -> None:
+    await service.pool()
+    service.job()
+    service.task("t", "hang")
+    await service.pass_time(1)
+    service.engine.nodes.disable_scheduling("pool", only(service)["id"], "requeue")
+    await service.pass_time(1)
+    (recent,) = only(service)["recentTasks"]
+    assert (recent["taskId"], recent["taskState"]) == ("t", "active")
+    assert recent["executionInfo"] == {"retryCount": 0, "requeueCount": 0}
+
+
 async def test_a_reboot_waits_for_tasks_and_for_their_retention(service: Service) -> None:
     await service.pool()
     service.job()
