@@ -315,3 +315,18 @@ def test_extensions_are_listed(client: BatchClient) -> None:
     assert one.instance_view.statuses[0].level == "Info"
     missing = refusal(lambda: client.get_node_extension("extended", node.id, "three"))
     assert missing == (404, "ResourceNotFound")
+
+
+def test_a_reboot_takes_the_boot_time_of_a_virtual_clock() -> None:
+    with LocalBatch(clock="virtual", boot_time=600) as batch:
+        key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
+        with BatchClient(batch.endpoint, key, retry_total=0) as client:
+            client.create_pool(options("slow", 1))
+            batch.advance(601)
+            [node] = client.list_nodes("slow")
+            assert node.state == "idle"
+            client.begin_reboot_node("slow", node.id, REBOOT)
+            batch.advance(599)
+            assert client.get_node("slow", node.id).state == "rebooting"
+            batch.advance(2)
+            until(lambda: client.get_node("slow", node.id).state == "idle")

@@ -161,7 +161,7 @@ def _go_back(
             "retryCount": execution.retries + (why == "retry"),
             "requeueCount": execution.requeues + (why == "requeue"),
         }
-        _note(account, execution, job, "active", tried)
+        note(account, execution, job, "active", tried)
     counts = account.counts[job.key]
     counts.move("running", "active", execution.counted)
     counts.ready += 1
