@@ -57,9 +57,8 @@ Every operation of the Batch REST API {API_VERSIONS[0]} and what the local servi
 written from its table of operations by `tools/render_operations.py`. It also answers api-versions
 {" and ".join(API_VERSIONS[1:])}.
 
-An operation that is *not implemented* answers 501 with the code `NotImplemented`. *Conditions* are the
-headers `If-Match`, `If-None-Match`, `If-Modified-Since` and `If-Unmodified-Since`; files take those
-with dates.
+*Conditions* are the headers `If-Match`, `If-None-Match`, `If-Modified-Since` and `If-Unmodified-Since`;
+files take those with dates.
 """
 
 
@@ -115,8 +114,6 @@ def _row(operation: Operation) -> str:
 
 
 def _answer(operation: Operation) -> str:
-    if operation.handler is None:
-        return "*not implemented*"
     code = REFUSALS.get(operation.name)
     return f"{ERRORS[code].status} `{code}`" if code else str(operation.status)
 

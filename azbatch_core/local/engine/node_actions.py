@@ -78,7 +78,7 @@ def start(account: Account, node: Node) -> None:
 
 def disable(account: Account, node: Node, option: Deallocation) -> None:
     """Give a node no more tasks; it is offline when it runs none."""
-    node.scheduling, node.waits = "disabled", option
+    node.scheduling = "disabled"
     account.touch(node)
     account.free[node.pool].drop(node.key)
     running = [execution for execution in account.on_node[node.key] if execution.kind == "task"]
@@ -91,7 +91,7 @@ def disable(account: Account, node: Node, option: Deallocation) -> None:
 
 def enable(account: Account, node: Node) -> None:
     """Let a node take tasks again."""
-    node.scheduling, node.waits = "enabled", None
+    node.scheduling = "enabled"
     account.touch(node)
     if node.state in {"offline", "running"}:
         open_node(account, node)

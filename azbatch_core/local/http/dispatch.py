@@ -90,10 +90,6 @@ class BatchApplication:
         operation, ids = self._router.match(method, path)
         query.check(operation.parameters)
         raw = await read_body(receive)
-        if operation.handler is None:
-            raise BatchError(
-                "NotImplemented", Reason=f"The local service does not have {operation.name} yet."
-            )
         body = parse_body(operation, raw, headers, older=version != API_VERSIONS[0])
         base = f"http://{headers['host']}"
         call = Call(operation, self._engine, ids, path, base, query, headers, body)

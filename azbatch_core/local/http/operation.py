@@ -24,7 +24,7 @@ class Operation:
         method: the HTTP method.
         path: the path's template; `{poolId}` takes one segment.
         status: the status of success.
-        handler: what answers it; None answers `NotImplemented`.
+        handler: what answers it.
         body: model of the request body; empty for operations without one.
         body_optional: the body may be left out.
         subject: the resource that conditional headers are compared with, None where they are ignored.
@@ -40,7 +40,7 @@ class Operation:
     method: str
     path: str
     status: int
-    handler: Handler | None = None
+    handler: Handler
     body: str = ""
     body_optional: bool = False
     subject: Subject | None = None

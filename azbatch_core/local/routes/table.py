@@ -1,7 +1,6 @@
 """The operation table: all 72 operations of api-version 2025-06-01, in the order of the SDK's documentation.
 
-Routing, checks of query and body, and the documentation's table come from these rows. A row without a handler
-answers the service's own `NotImplemented` (501).
+Routing, checks of query and body, and the documentation's table come from these rows.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _schedule = partial(Operation, subject="schedule")
 _task = partial(Operation, subject="task")
 
 
-def _list(name: str, path: str, handler: Handler | None = None, **options: Any) -> Operation:
+def _list(name: str, path: str, handler: Handler, **options: Any) -> Operation:
     return Operation(name, "GET", path, 200, handler, paged=True, **options)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules.times import seconds_of
@@ -16,15 +16,9 @@ __all__ = [
     "check_id",
     "check_metadata",
     "check_seconds",
-    "not_implemented",
 ]
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
-
-def not_implemented(what: str) -> NoReturn:
-    """Refuse what this service does not do, in the service's own words."""
-    raise BatchError("NotImplemented", Reason=f"The local service does not implement {what}.")
 
 
 def check_id(value: Any, name: str = "id") -> None:

@@ -102,8 +102,8 @@ class Node:
         pool: Key of its pool.
         start: `startTaskInfo` as on the wire; None until the start task has begun.
         leaving: How it leaves the pool, None while it stays.
-        waits: What becomes of its tasks before it reboots, is reimaged, is deallocated or goes offline; None
-            while nothing of the kind is under way.
+        waits: What becomes of its tasks before it reboots, is reimaged or is deallocated; None while nothing
+            waits for them.
         start_tries: Tries of the start task since the last boot.
         users: Users made by `create_node_user`, by name: `isAdmin` and `expiryTime`, never a password or key.
         packages: Folders below `applications` of the packages that it had at its last boot, by variable.

@@ -29,7 +29,7 @@ def test_every_row_names_shapes_and_rules_that_exist():
         assert not operation.body or operation.body in schema()["models"]
         assert not operation.select or operation.select in schema()["models"]
         assert not operation.filter or operation.filter in FILTERS
-        if operation.handler is not None and operation.method == "GET" and operation.fragment:
+        if operation.method == "GET" and operation.fragment:
             assert not operation.fragment.startswith("/")
 
 
