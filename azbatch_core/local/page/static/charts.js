@@ -3,8 +3,7 @@
 import { clockTime, h, number, s } from "./dom.js";
 import { grouped } from "./states.js";
 
-const WIDTH = 560;
-const HEIGHT = 116;
+const HEIGHT = 124;
 const LEFT = 40;
 const BOTTOM = 18;
 const TOP = 8;
@@ -25,18 +24,19 @@ function usable(states) {
   return (groups.running ?? 0) + (groups.idle ?? 0);
 }
 
-export function charts(samples, from, to, formula) {
+/** Two charts, drawn as wide as `room` pixels: so letters have one size on every screen. */
+export function charts(samples, from, to, formula, room) {
   return h(
     "div",
     { class: "charts" },
-    chart("Tasks of this pool", LINES.tasks, samples, from, to),
-    chart(formula ? "Nodes, and what the formula wants" : "Nodes, and how many are wanted", LINES.nodes, samples, from, to),
+    chart("Tasks of this pool", LINES.tasks, samples, from, to, room),
+    chart(formula ? "Nodes, and what the formula wants" : "Nodes, and how many are wanted", LINES.nodes, samples, from, to, room),
   );
 }
 
-function chart(title, lines, samples, from, to) {
+function chart(title, lines, samples, from, to, width) {
   const most = niceTop(Math.max(1, ...samples.flatMap((sample) => lines.map(([, , value]) => value(sample)))));
-  const x = (ms) => LEFT + ((Math.min(to, Math.max(from, ms)) - from) / Math.max(1, to - from)) * (WIDTH - LEFT - 4);
+  const x = (ms) => LEFT + ((Math.min(to, Math.max(from, ms)) - from) / Math.max(1, to - from)) * (width - LEFT - 4);
   const y = (value) => TOP + (1 - value / most) * (HEIGHT - TOP - BOTTOM);
   const last = samples.at(-1);
   const said = lines.map(([, label, value]) => `${label} ${last ? number(value(last)) : 0}`).join(", ");
@@ -46,13 +46,13 @@ function chart(title, lines, samples, from, to) {
     h("figcaption", null, title),
     s(
       "svg",
-      { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}: now ${said}` },
+      { viewBox: `0 0 ${width} ${HEIGHT}`, role: "img", "aria-label": `${title}: now ${said}` },
       [0, most / 2, most].map((value) => [
-        s("line", { class: "rule", x1: LEFT, x2: WIDTH - 4, y1: y(value), y2: y(value) }),
+        s("line", { class: "rule", x1: LEFT, x2: width - 4, y1: y(value), y2: y(value) }),
         Number.isInteger(value) && s("text", { class: "tick", x: LEFT - 6, y: y(value) + 3.5, "text-anchor": "end" }, short(value)),
       ]),
       s("text", { class: "tick", x: LEFT, y: HEIGHT - 4 }, clockTime(from)),
-      s("text", { class: "tick", x: WIDTH - 4, y: HEIGHT - 4, "text-anchor": "end" }, clockTime(to)),
+      s("text", { class: "tick", x: width - 4, y: HEIGHT - 4, "text-anchor": "end" }, clockTime(to)),
       lines.map(([name, , value]) => steps(name, samples, value, x, y, to)),
     ),
     h(

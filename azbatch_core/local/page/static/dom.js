@@ -72,7 +72,8 @@ export function bytes(count) {
 }
 
 export const clockTime = (ms) => new Date(ms).toLocaleTimeString("en-GB");
-export const fullTime = (ms) => `${new Date(ms).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+/** In the browser's zone, as every time on the page; Swedish writes dates as ISO does. */
+export const fullTime = (ms) => new Date(ms).toLocaleString("sv-SE", { timeZoneName: "short" });
 
 /** Node ids are long and alike: shortened as the command line does. */
 export const shortNode = (id) => (id.length <= 20 ? id : `${id.slice(0, 12)}…${id.slice(-2)}`);

@@ -1,10 +1,10 @@
 // Which task ran where and when: a row for each node, a bar for each try.
 
 import { clockTime, duration, h, number, plural, s, shortNode } from "./dom.js";
-import { legend, TASK_KINDS } from "./states.js";
+import { TASK_KINDS } from "./states.js";
 
-const WIDTH = 1160;
-const LEFT = 132;
+const NARROW = 560;
+const LEAST = 300;
 const FEW = 24;
 const LANES_MOST = 8;
 const KINDS = { start: "start task", preparation: "job preparation task", release: "job release task" };
@@ -15,7 +15,9 @@ export class Timeline {
     this.element = h("div", { class: "gantt" });
   }
 
-  show(nodes, spans, from, to) {
+  /** Drawn anew unless the pointer is on it: what one points at shall not go away. */
+  show(nodes, spans, from, to, { always = false } = {}) {
+    if (!always && this.element.matches(":hover") && this.element.querySelector("svg")) return;
     const rows = byNode(nodes, spans, from, to);
     const shown = this.all ? rows : rows.slice(0, FEW);
     if (rows.every((row) => row.spans.length === 0)) {
@@ -27,21 +29,23 @@ export class Timeline {
       rows.length > FEW &&
       h("button", { type: "button", class: "plain", "aria-expanded": String(this.all), onclick: () => {
         this.all = !this.all;
-        this.show(nodes, spans, from, to);
+        this.show(nodes, spans, from, to, { always: true });
       } }, this.all ? `Only the first ${FEW} nodes` : `All ${number(rows.length)} nodes`);
     this.element.replaceChildren(
-      h("div", { class: "scroll" }, draw(shown, from, to)),
-      legend([
-        ["running", TASK_KINDS.running],
-        ["success", TASK_KINDS.success],
-        ["failure", TASK_KINDS.failure],
-        ["stopped", TASK_KINDS.stopped],
-        ["side", { sign: "◆", label: "start, preparation, release" }],
-      ]),
+      h("div", { class: "scroll" }, draw(shown, from, to, this.element.clientWidth)),
+      swatches(),
       toggle || "",
     );
     if (focused && toggle) toggle.focus();
   }
+}
+
+function swatches() {
+  const looks = [
+    ...["running", "success", "failure", "stopped"].map((kind) => [kind, TASK_KINDS[kind].label]),
+    ["side", "start, preparation or release task"],
+  ];
+  return h("ul", { class: "legend" }, looks.map(([kind, label]) => h("li", null, h("span", { class: `swatch bar-${kind}` }), label)));
 }
 
 function byNode(nodes, spans, from, to) {
@@ -68,8 +72,10 @@ function lanes(spans, to) {
   return { of, count: Math.max(1, ends.length) };
 }
 
-function draw(rows, from, to) {
-  const x = (ms) => LEFT + ((Math.min(to, Math.max(from, ms)) - from) / Math.max(1, to - from)) * (WIDTH - LEFT - 2);
+function draw(rows, from, to, room) {
+  const width = Math.max(room, LEAST);
+  const left = room < NARROW ? 104 : 128;
+  const x = (ms) => left + ((Math.min(to, Math.max(from, ms)) - from) / Math.max(1, to - from)) * (width - left - 2);
   const parts = [];
   let y = 20;
   for (const row of rows) {
@@ -77,16 +83,18 @@ function draw(rows, from, to) {
     const lane = count > 2 ? 7 : count > 1 ? 9 : 14;
     const height = count * lane;
     parts.push(s("text", { class: "tick", x: 0, y: y + height / 2 + 4 }, s("title", null, row.id), shortNode(row.id)));
-    parts.push(s("rect", { class: "track", x: LEFT, y, width: WIDTH - LEFT - 2, height, rx: 2 }));
+    parts.push(s("rect", { class: "track", x: left, y, width: width - left - 2, height, rx: 2 }));
     row.spans.forEach((span, at) => parts.push(bar(span, x, y + of[at] * lane, lane - 1, to)));
     y += height + 5;
   }
-  const times = [0, 0.25, 0.5, 0.75, 1].map((share) => [LEFT + share * (WIDTH - LEFT - 2), from + share * (to - from), share]);
+  const times = (room < NARROW ? [0, 1] : [0, 0.25, 0.5, 0.75, 1]).map((share) => [left + share * (width - left - 2), from + share * (to - from), share]);
   const count = rows.reduce((sum, row) => sum + row.spans.length, 0);
   return s(
     "svg",
     {
-      viewBox: `0 0 ${WIDTH} ${y + 2}`,
+      viewBox: `0 0 ${width} ${y + 2}`,
+      width,
+      height: y + 2,
       role: "img",
       "aria-label": `Timeline from ${clockTime(from)} to ${clockTime(to)}: ${plural(count, "try")} on ${plural(rows.length, "node")}. The tables below have the same tasks.`.replace("trys", "tries"),
     },
@@ -109,18 +117,18 @@ function pattern() {
 
 function bar(span, x, y, height, to) {
   const [node, kind, job, task, start, end, result] = span;
-  const left = x(start);
-  const width = Math.max(2, x(end ?? to) - left);
+  const at = x(start);
+  const width = Math.max(2, x(end ?? to) - at);
   const look = kind === "task" ? result : "side";
   const name = kind === "task" ? `${job} / ${task}` : `${KINDS[kind] ?? kind}${job ? ` of ${job}` : ""}`;
   const words = TASK_KINDS[result]?.label ?? result;
   const shape = s(
     "rect",
-    { class: `bar bar-${look}${kind !== "task" && result === "failure" ? " bar-failure" : ""}`, x: left.toFixed(1), y, width: width.toFixed(1), height, rx: Math.min(2, height / 3) },
+    { class: `bar bar-${look}${kind !== "task" && result === "failure" ? " bar-failure" : ""}`, x: at.toFixed(1), y, width: width.toFixed(1), height, rx: Math.min(2, height / 3) },
     s("title", null, `${name}: ${words}, ${duration((end ?? to) - start)}, from ${clockTime(start)}, on ${shortNode(node)}`),
   );
   const label = width > 34 && height >= 12 && kind === "task"
-    ? s("text", { class: "bar-label", x: left + 4, y: y + height - 3 }, `${TASK_KINDS[result]?.sign ?? ""} ${fit(task, width)}`)
+    ? s("text", { class: "bar-label", x: at + 4, y: y + height - 3 }, `${TASK_KINDS[result]?.sign ?? ""} ${fit(task, width)}`)
     : null;
   if (kind !== "task") return shape;
   return s("a", { href: `#/jobs/${encodeURIComponent(job)}/tasks/${encodeURIComponent(task)}`, tabindex: -1 }, shape, label);

@@ -92,7 +92,7 @@ export class JobView {
   }
 
   showJob(job, counts, now) {
-    this.state.replaceChildren(jobBadge(job.state));
+    this.state.replaceChildren(jobBadge(job.state, counts.running > 0));
     const info = job.executionInfo ?? {};
     const end = info.endTime ? Date.parse(info.endTime) : now;
     const reason = info.terminateReason ? ` · ended: ${info.terminateReason}` : "";
@@ -126,7 +126,7 @@ export class JobView {
     sync(this.rows, items, (task) => task.id, (task) => this.makeRow(task), (row, task) => drawRow(row, task, now));
     this.table.hidden = items.length === 0;
     const first = (this.tokens.length - 1) * PAGE;
-    put(this.where, items.length ? `${number(first + 1)}–${number(first + items.length)}` : "");
+    put(this.where, items.length ? `${number(first + 1)} to ${number(first + items.length)}` : "");
     this.back.disabled = this.tokens.length === 1;
     this.on.disabled = next === null;
     this.pager.hidden = this.tokens.length === 1 && next === null;

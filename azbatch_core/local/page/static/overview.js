@@ -75,15 +75,16 @@ export class Overview {
     const filter = this.search ? `startswith(id,'${this.search.replaceAll("'", "''")}')` : "";
     const [pools, jobs] = await Promise.all([list("/pools", POOLS), list("/jobs", { ...JOBS, $filter: filter })]);
     pools.items.sort((one, other) => Date.parse(other.creationTime) - Date.parse(one.creationTime));
-    this.showPools(pools.items);
+    jobs.items.sort((one, other) => Date.parse(other.creationTime) - Date.parse(one.creationTime));
+    this.showPools(pools.items, jobs.items);
     const past = await this.refreshPool(pools.items.find((pool) => pool.id === this.pool));
     await this.showJobs(jobs, past.now);
     return past;
   }
 
-  showPools(pools) {
+  showPools(pools, jobs) {
     const old = this.pool;
-    if (!pools.some((pool) => pool.id === this.pool)) this.pool = busiest(pools)?.id ?? null;
+    if (!pools.some((pool) => pool.id === this.pool)) this.pool = likeliest(pools, jobs)?.id ?? null;
     if (old !== this.pool) this.forgetHistory();
     this.tabs.hidden = pools.length === 0;
     this.poolPart.hidden = pools.length === 0;
@@ -157,25 +158,24 @@ export class Overview {
         h("button", { type: "button", "aria-pressed": String(minutes === this.minutes), onclick: () => {
           this.minutes = minutes;
           for (const [at, button] of [...this.windows.children].entries()) button.setAttribute("aria-pressed", String(WINDOWS[at][0] === minutes));
-          if (this.samples.length) this.drawHistory();
+          if (this.samples.length) this.drawHistory({ always: true });
         } }, label),
       ),
     );
   }
 
-  drawHistory() {
+  drawHistory({ always = false } = {}) {
     const spans = [...this.spans.values()];
     const to = this.now;
     const starts = spans.reduce((least, span) => Math.min(least, span[4]), to);
     const first = Math.min(this.samples[0]?.[0] ?? to, starts);
     const from = Math.min(to - 20_000, this.minutes ? Math.max(first, to - this.minutes * 60_000) : first);
     const before = this.samples.findLastIndex((sample) => sample[0] <= from);
-    this.charts.replaceChildren(charts(this.samples.slice(Math.max(0, before)), from, to, this.formula));
-    this.timeline.show(this.nodes, spans, from, to);
+    this.charts.replaceChildren(charts(this.samples.slice(Math.max(0, before)), from, to, this.formula, this.charts.clientWidth || 500));
+    this.timeline.show(this.nodes, spans, from, to, { always });
   }
 
   async showJobs({ items, next }, now) {
-    items.sort((one, other) => Date.parse(other.creationTime) - Date.parse(one.creationTime));
     const shown = items.slice(0, this.shown);
     await Promise.all(shown.map((job) => this.count(job)));
     this.noJob.replaceChildren(
@@ -200,7 +200,13 @@ export class Overview {
 }
 
 const size = (pool) => (pool.currentDedicatedNodes ?? 0) + (pool.currentLowPriorityNodes ?? 0);
-const busiest = (pools) => pools.find((pool) => size(pool) > 0) ?? pools[0];
+
+/** The pool to begin with: that of the latest job that goes on, else the latest that has nodes. */
+function likeliest(pools, jobs) {
+  const wanted = jobs.find((job) => job.state === "active")?.executionInfo?.poolId;
+  return pools.find((pool) => pool.id === wanted) ?? pools.find((pool) => size(pool) > 0) ?? pools[0];
+}
+
 const fact = (value, label) => h("span", { class: "fact" }, h("b", null, value), ` ${label}`);
 
 function walkTabs(event) {
@@ -224,7 +230,11 @@ function makeJob(job) {
 
 function drawJob(item, job, counts, now) {
   const [, state, bar, sums, when] = item.firstElementChild.children;
-  if (state.textContent.trim().slice(2) !== job.state) state.replaceChildren(jobBadge(job.state));
+  const busy = (counts?.running ?? 0) > 0;
+  if (state.dataset.seen !== `${job.state} ${busy}`) {
+    state.dataset.seen = `${job.state} ${busy}`;
+    state.replaceChildren(jobBadge(job.state, busy));
+  }
   drawProgress(bar, counts);
   put(sums, counts ? sumsOf(counts) : "");
   put(when, `${job.executionInfo?.poolId ?? ""} · ${ago(now - Date.parse(job.creationTime))}`);

@@ -67,7 +67,8 @@ const JOB_KINDS = {
   deleting: "preparing",
 };
 
-export const jobBadge = (state) => badge(JOB_KINDS[state] ?? "stopped", state);
+/** A job stays active when there is nothing (more) to run; it looks busy only while a task of it runs. */
+export const jobBadge = (state, busy) => badge(state === "active" && !busy ? "active" : (JOB_KINDS[state] ?? "stopped"), state);
 
 /** Why a task failed, in one line. */
 export function whyFailed(info) {

@@ -183,7 +183,7 @@ class Log {
     }
     const left = size - this.at;
     const missing = this.at - this.shown > 0 ? `Its last ${bytes(this.shown)} of ${bytes(size)}. ` : "";
-    put(this.note, size === 0 ? "It is empty so far." : `${missing}${left > 0 ? `${plural(left, "byte")} to come. ` : ""}${this.live ? "More is shown as it is written." : ""}`);
+    put(this.note, size === 0 ? `It is empty${this.live ? " so far" : ""}.` : `${missing}${left > 0 ? `${plural(left, "byte")} to come. ` : ""}${this.live ? "More is shown as it is written." : ""}`);
   }
 
   append(text) {
