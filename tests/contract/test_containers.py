@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import time
 from dataclasses import dataclass
 from datetime import timedelta
@@ -301,6 +302,18 @@ def test_a_registry_that_is_not_there(place: Place) -> None:
     code, said = failure_of(place.run("echo x", "127.0.0.1:1/image", registry=registry))
     assert code == "ContainerInvalidRegistry"
     assert "connection refused" in said
+
+
+def test_a_pull_that_hangs_ends_with_its_task(place: Place) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        mute.settimeout(WITHIN)
+        name = place.start("echo x", f"127.0.0.1:{mute.getsockname()[1]}/image")
+        caller, _ = mute.accept()
+        with caller:
+            place.batch.terminate_task("j", name)
+            task = place.end(name)
+    assert failure_of(task)[0] == "TaskEnded"
+    assert (task.execution_info.exit_code, task.execution_info.container_info) == (None, None)
 
 
 def test_a_pool_s_registry_serves_its_images_and_its_start_task_runs_in_one(

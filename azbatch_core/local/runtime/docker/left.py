@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import subprocess
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.runtime.directories import delete_tree
 from azbatch_core.local.runtime.docker.settings import STATE_LABEL
 
 if TYPE_CHECKING:
@@ -20,20 +21,22 @@ _SWEEP_SECONDS = 60
 
 
 def remove_left_behind(state_dir: Path) -> None:
-    """Remove the containers that an earlier service with this state directory made. Blocks."""
+    """Remove containers and logins of an earlier service with this state directory. Blocks."""
     folder = state_dir / FOLDER
     if not folder.is_dir():
         return
+    for path in folder.iterdir():
+        delete_tree(path)
     try:
-        found = _docker(
-            "ps", "--all", "--quiet", "--no-trunc", "--filter", f"label={STATE_LABEL}={state_dir}"
-        )
+        label = f"label={STATE_LABEL}={state_dir}"
+        found = _docker("ps", "--all", "--quiet", "--no-trunc", "--filter", label)
         if found:
             _docker("rm", "--force", "--volumes", *found)
     except (OSError, subprocess.SubprocessError) as error:
         log.warning("Containers of an earlier service may be left: %s", _reason(error))
         return
-    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _docker(*arguments: str) -> list[str]:
