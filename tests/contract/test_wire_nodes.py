@@ -330,3 +330,25 @@ def test_a_reboot_takes_the_boot_time_of_a_virtual_clock() -> None:
             assert client.get_node("slow", node.id).state == "rebooting"
             batch.advance(2)
             until(lambda: client.get_node("slow", node.id).state == "idle")
+
+
+def test_a_reimage_goes_on_after_a_restart_of_the_service() -> None:
+    with LocalBatch(clock="virtual", boot_time=600) as batch:
+        key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
+        with BatchClient(batch.endpoint, key, retry_total=0) as client:
+            start = models.BatchStartTask(command_line="/bin/true")
+            client.create_pool(options("restarted", 1, start_task=start))
+            batch.advance(601)
+            until(lambda: [found.state for found in client.list_nodes("restarted")] == ["idle"])
+            [node] = client.list_nodes("restarted")
+            client.begin_reimage_node("restarted", node.id, REIMAGE)
+            batch.advance(300)
+            batch.restart()
+            assert client.get_node("restarted", node.id).state == "reimaging"
+            batch.advance(601)
+            until(lambda: client.get_node("restarted", node.id).state == "idle")
+            again = client.get_node("restarted", node.id)
+            assert again.start_task_info is not None
+            assert again.last_boot_time is not None
+            assert node.last_boot_time is not None
+            assert again.last_boot_time > node.last_boot_time

@@ -89,7 +89,7 @@ class PoolCommands(Commands):
         return self._change_pool(pool_id, body, rules.patched)
 
     def replace(self, pool_id: str, body: Doc) -> Doc:
-        """Replace start task and metadata (`updateproperties`): what the body omits is removed.
+        """Replace start task, metadata and packages (`updateproperties`): what the body omits is removed.
 
         Raises:
             BatchError: as for `patch`.

@@ -15,6 +15,7 @@ from azbatch_core.local.rules.checks import (
 )
 from azbatch_core.local.rules.documents import default_identity, put_written, without_secrets
 from azbatch_core.local.rules.images import check_image
+from azbatch_core.local.rules.node_access import is_windows
 from azbatch_core.local.rules.times import moment, ticks_of
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ _RESIZE_LEAST = 300.0
 _REMOVED_MOST = 100
 _INTERVAL_LEAST, _INTERVAL_MOST = 300.0, 168 * 3600.0
 _VM_SIZE = re.compile(r"(standard|basic)_[a-z0-9_\-]+", re.IGNORECASE)
+_REPLACEABLE = ("startTask", "metadata", "applicationPackageReferences")
 _PATCHABLE = (
     "displayName",
     "vmSize",
@@ -190,7 +192,7 @@ def fill(body: Doc) -> Doc:
         spec["startTask"] = fill_start_task(spec["startTask"])
     if spec.get("virtualMachineConfiguration"):
         spec["virtualMachineConfiguration"] = _fill_vm(spec["virtualMachineConfiguration"])
-        if spec["virtualMachineConfiguration"].get("nodeAgentSKUId", "").startswith("batch.node.windows"):
+        if is_windows(spec):
             spec["userAccounts"] = [_fill_user(user) for user in spec.get("userAccounts") or ()]
     if spec.get("networkConfiguration"):
         spec["networkConfiguration"] = {"dynamicVNetAssignmentScope": "none", **spec["networkConfiguration"]}
@@ -212,9 +214,8 @@ def patched(spec: Doc, body: Doc) -> Doc:
 
 
 def replaced(spec: Doc, body: Doc) -> Doc:
-    """A pool's spec after `updateproperties`: an omitted start task is removed."""
-    kept = {key: value for key, value in spec.items() if key not in {"startTask", "metadata"}}
-    return fill({**kept, "startTask": body.get("startTask"), "metadata": body.get("metadata")})
+    """A pool's spec after `updateproperties`: what the body omits of the three is removed."""
+    return fill({**spec, **{name: body.get(name) for name in _REPLACEABLE}})
 
 
 def container_configuration(spec: Doc) -> Doc:

@@ -181,3 +181,18 @@ async def test_a_task_whose_package_went_away_is_launched_to_fail(service: Servi
     service.engine.pools.resize("pool", {"targetDedicatedNodes": 1})
     await service.pass_time(1)
     assert [[item.source for item in launch.packages] for launch in service.runtime.launches] == [[None]] * 2
+
+
+@pytest.mark.asyncio
+async def test_references_are_replaced_and_removed(service: Service) -> None:
+    put(service.folder, "app", "1", "2")
+    doc = await service.pool(applicationPackageReferences=[reference("app", "1")])
+    assert doc["applicationPackageReferences"] == [reference("app", "1")]
+    replace = {"metadata": [], "applicationPackageReferences": [reference("app", "2")]}
+    assert service.engine.pools.replace("pool", replace)["applicationPackageReferences"] == [
+        reference("app", "2")
+    ]
+    with pytest.raises(BatchError, match="InvalidApplicationPackageReferences"):
+        service.engine.pools.replace("pool", {**replace, "applicationPackageReferences": [reference("no")]})
+    removed = service.engine.pools.replace("pool", {"metadata": [], "applicationPackageReferences": []})
+    assert "applicationPackageReferences" not in removed
