@@ -75,6 +75,8 @@ def contract(session: nox.Session) -> None:
     session.run("coverage", "report", "--skip-covered", "--fail-under=93")
     client_half = "azbatch_core/specs/*,azbatch_core/plan/*,azbatch_core/service/*"
     session.run("coverage", "report", f"--include={client_half}", "--fail-under=95", "--format=total")
+    # A minute of random requests, ten times as many as in the run above.
+    session.run("pytest", "tests/contract/test_wire_fuzz.py", env={"AZBATCH_FUZZ": "10000"})
 
 
 @nox.session(python=MAIN)
