@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from azbatch_core.local.http.operation import Operation
 
-IMPLEMENTED = [operation for operation in OPERATIONS if operation.handler is not None]
 LIMITS = settings(
     max_examples=400,
     deadline=None,
@@ -90,7 +89,7 @@ def bodies(model: str, depth: int = 0) -> st.SearchStrategy[dict[str, Any]]:
 @st.composite
 def requests(draw: st.DrawFn) -> tuple[Operation, str, Any]:
     """An operation, a target, and a body if the operation has one."""
-    operation = draw(st.sampled_from(IMPLEMENTED))
+    operation = draw(st.sampled_from(OPERATIONS))
     path = re.sub(r"\{\w+\}", lambda _: draw(IDS), operation.path)
     query = []
     if operation.filter and draw(st.booleans()):
