@@ -86,7 +86,9 @@ def test_how_a_node_is_reached(sdk: Sdk) -> None:
 
 
 def test_extensions_of_a_node(sdk: Sdk, node: tuple[str, str]) -> None:
-    assert sdk.list_node_extensions(*node) == []
+    [own] = sdk.list_node_extensions(*node)
+    assert own.vm_extension.name == "batchNodeExtension"
+    assert sdk.get_node_extension(*node, "batchNodeExtension").vm_extension == own.vm_extension
     with pytest.raises(ResourceNotFoundError):
         sdk.get_node_extension(*node, "nothing")
 

@@ -307,7 +307,11 @@ def test_extensions_are_listed(client: BatchClient) -> None:
     until(lambda: [found.state for found in client.list_nodes("extended")] == ["idle"])
     [node] = client.list_nodes("extended")
     found = list(client.list_node_extensions("extended", node.id, max_results=1))
-    assert [item.vm_extension.name for item in found if item.vm_extension] == ["one", "two"]
+    assert [item.vm_extension.name for item in found if item.vm_extension] == [
+        "one",
+        "two",
+        "batchNodeExtension",
+    ]
     one = client.get_node_extension("extended", node.id, "one")
     assert one.provisioning_state == "Succeeded"
     assert one.instance_view is not None

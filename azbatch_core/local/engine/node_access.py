@@ -137,7 +137,7 @@ def _check_container(url: str) -> None:
     """Refuse what is no URL of a container; its signature is not quoted."""
     try:
         parts = urlsplit(url)
-        fine = parts.scheme in {"http", "https"} and bool(parts.hostname) and len(parts.path) > 1
+        fine = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
         fine = False
     if not fine:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules.documents import without_secrets
@@ -19,6 +19,7 @@ __all__ = [
     "endpoints",
     "expiry_of",
     "extension_documents",
+    "ipv6_address",
     "is_windows",
     "remote_login",
 ]
@@ -28,6 +29,13 @@ _USER_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,19}")
 _DAY = 86400 * TICKS_PER_SECOND
 _LOGIN_PORTS = (22, 3389)
 _PLACE = "localhost"
+_LOOPBACK_6 = "::1"
+# What the SDK's live tests find on a Linux node beside the pool's own.
+_OWN_EXTENSION: dict[str, Any] = {
+    "name": "batchNodeExtension",
+    "publisher": "Microsoft.Azure.Extensions",
+    "type": "CustomScript",
+}
 
 
 def is_windows(spec: Doc) -> bool:
@@ -67,26 +75,38 @@ def expiry_of(body: Doc, now: int) -> str:
 def endpoints(node: Node, spec: Doc) -> list[Doc]:
     """A node's `inboundEndpoints`, from the pool's `inboundNATPools`.
 
-    Names are `<name>.<number>` (recorded). The pool's ranges of ports are shared out by the nodes' numbers.
-    Nothing listens there.
+    Names are `<name>.<number>` (recorded), with one for each family of addresses that the pool has. The
+    pool's ranges of ports are shared out by the nodes' numbers. Nothing listens there.
     """
     network = spec.get("networkConfiguration") or {}
+    addresses = [node.address, _LOOPBACK_6] if _has_ipv6(network) else [node.address]
     pools = (network.get("endpointConfiguration") or {}).get("inboundNATPools") or ()
     found = []
     for pool in pools:
         first, last = pool["frontendPortRangeStart"], pool["frontendPortRangeEnd"]
-        number = node.key % max(1, last - first + 1)
-        found.append(
+        number = (node.key - 1) % max(1, last - first + 1)
+        found += [
             {
                 "name": f"{pool['name']}.{number}",
                 "protocol": pool["protocol"],
-                "publicIPAddress": node.address,
+                "publicIPAddress": address,
                 "publicFQDN": _PLACE,
                 "frontendPort": first + number,
                 "backendPort": pool["backendPort"],
             }
-        )
+            for address in addresses
+        ]
     return found
+
+
+def ipv6_address(spec: Doc) -> str | None:
+    """A node's `ipv6Address`: None unless the pool has public addresses of that family."""
+    return _LOOPBACK_6 if _has_ipv6(spec.get("networkConfiguration") or {}) else None
+
+
+def _has_ipv6(network: Doc) -> bool:
+    families = (network.get("publicIPAddressConfiguration") or {}).get("ipFamilies") or ()
+    return any(family.lower() == "ipv6" for family in families)
 
 
 def remote_login(node: Node, spec: Doc) -> Doc:
@@ -97,19 +117,23 @@ def remote_login(node: Node, spec: Doc) -> Doc:
     Raises:
         BatchError: OperationNotValidOnNode: the pool has no endpoint for SSH or RDP.
     """
-    for endpoint in endpoints(node, spec):
-        if endpoint["backendPort"] in _LOGIN_PORTS:
-            return {
-                "remoteLoginIPAddress": endpoint["publicIPAddress"],
-                "remoteLoginPort": endpoint["frontendPort"],
-            }
+    ways = [way for way in endpoints(node, spec) if way["backendPort"] in _LOGIN_PORTS]
+    if ways:
+        found = {
+            "remoteLoginIPAddress": ways[0]["publicIPAddress"],
+            "remoteLoginPort": ways[0]["frontendPort"],
+        }
+        if ipv6_address(spec) is not None:
+            found["ipv6RemoteLoginIPAddress"] = _LOOPBACK_6
+            found["ipv6RemoteLoginPort"] = ways[0]["frontendPort"]
+        return found
     reason = "The pool has no inbound endpoint for the port of SSH (22) or RDP (3389)."
     raise BatchError("OperationNotValidOnNode", Reason=reason)
 
 
 def extension_documents(node: Node, spec: Doc) -> list[Doc]:
-    """The extensions of a node's machine; those of a node that came up count as installed."""
-    given = (spec.get("virtualMachineConfiguration") or {}).get("extensions") or ()
+    """The extensions of a node's machine, Batch's own last; those of a node that came up are installed."""
+    given = [*((spec.get("virtualMachineConfiguration") or {}).get("extensions") or ()), _OWN_EXTENSION]
     word = "Creating" if node.booted is None else "Succeeded"
     status: Doc = {
         "code": f"ProvisioningState/{word.lower()}",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules.documents import without_secrets
-from azbatch_core.local.rules.node_access import endpoints
+from azbatch_core.local.rules.node_access import endpoints, ipv6_address
 from azbatch_core.local.rules.times import moment
 
 if TYPE_CHECKING:
@@ -160,6 +160,8 @@ def node_document(node: Node, pool: Pool, base: str, version: str, running: tupl
             "imageReference": {**image, "exactVersion": image.get("version", "latest")},
         },
     }
+    if (ipv6 := ipv6_address(spec)) is not None:
+        doc["ipv6Address"] = ipv6
     if node.booted is not None:
         doc["lastBootTime"] = moment(node.booted)
         doc["nodeAgentInfo"] = {"version": version, "lastUpdateTime": moment(node.booted)}

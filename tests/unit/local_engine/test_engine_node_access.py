@@ -128,6 +128,23 @@ async def test_remote_login_goes_through_an_endpoint_of_the_pool(service: Servic
         login("other", service.nodes("other")[0]["id"])
 
 
+async def test_both_families_of_addresses_where_the_pool_has_both(service: Service) -> None:
+    nat = {"name": "ssh", "protocol": "tcp", "backendPort": 22}
+    network = {
+        "endpointConfiguration": {
+            "inboundNATPools": [{**nat, "frontendPortRangeStart": 20000, "frontendPortRangeEnd": 20039}]
+        },
+        "publicIPAddressConfiguration": {"ipFamilies": ["IPv4", "IPv6"]},
+    }
+    node = await one(service, networkConfiguration=network)
+    found = service.engine.nodes.get("pool", node)
+    ways = found["endpointConfiguration"]["inboundEndpoints"]
+    assert [way["publicIPAddress"] for way in ways] == [found["ipAddress"], found["ipv6Address"]]
+    login = service.engine.node_access.remote_login("pool", node)
+    assert login["ipv6RemoteLoginIPAddress"] == found["ipv6Address"]
+    assert login["ipv6RemoteLoginPort"] == login["remoteLoginPort"]
+
+
 async def test_logs_are_those_of_the_node_and_the_time(service: Service) -> None:
     node = await one(service, startTask={"commandLine": "sleep 5"})
     service.job()
@@ -151,7 +168,7 @@ async def test_logs_are_those_of_the_node_and_the_time(service: Service) -> None
     for wrong in (
         {**body, "endTime": "2025-01-01T00:00:00Z"},
         {**body, "containerUrl": "no URL, secret"},
-        {**body, "containerUrl": "https://host"},
+        {**body, "containerUrl": "https:///logs?secret"},
     ):
         with pytest.raises(BatchError, match="InvalidPropertyValue") as error:
             service.engine.node_access.upload_logs("pool", node, wrong)
@@ -171,8 +188,8 @@ async def test_extensions_are_those_of_the_pool_and_show_no_secrets(tmp_path: Pa
     access = service.engine.node_access
     assert access.extension("pool", node, "Agent")["provisioningState"] == "Creating"
     await service.pass_time(11)
-    (found,) = access.extensions("pool", node)
-    assert found["provisioningState"] == "Succeeded"
+    found, own = access.extensions("pool", node)
+    assert (found["provisioningState"], own["vmExtension"]["name"]) == ("Succeeded", "batchNodeExtension")
     assert found["vmExtension"] == {"name": "Agent", "publisher": "p", "type": "t"}
     assert SECRET not in str(service.engine.pools.get("pool"))
     with pytest.raises(BatchError, match="ResourceNotFound"):
