@@ -152,6 +152,8 @@ def test_output_is_in_the_file_while_the_container_runs(place: Place) -> None:
 
     _once(read, lambda text: text == b"here\n")
     (container,) = place.docker.containers()
+    info = place.batch.get_task("j", name).execution_info.container_info
+    assert (info.container_id, info.state) == (container, "running")
     place.batch.terminate_task("j", name)
     task = place.end(name)
     assert (task.execution_info.exit_code, task.execution_info.failure_info.code) == (137, "TaskEnded")

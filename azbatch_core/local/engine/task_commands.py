@@ -142,7 +142,7 @@ class TaskCommands(Commands):
             BatchError: JobNotFound, TaskNotFound.
         """
         job = find_job(self.account, job_id)
-        return rules.task_document(self._task(job, task_id), job, self.account.base)
+        return self._document(self._task(job, task_id), job)
 
     def page(
         self,
@@ -163,14 +163,16 @@ class TaskCommands(Commands):
         """
         job = find_job(self.account, job_id)
         rows = self.account.store.tasks.scan(job.key, after, hints or {})
-        base = self.account.base
-        return page(
-            rows,
-            lambda task: rules.task_document(task, job, base),
-            match,
-            limit,
-            seen=rules.TaskView,
-        )
+        return page(rows, lambda task: self._document(task, job), match, limit, seen=rules.TaskView)
+
+    def _document(self, task: Task, job: Job) -> Doc:
+        doc = rules.task_document(task, job, self.account.base)
+        if task.state == "running":
+            execution = self.account.live.get(task.seq)
+            running = None if execution is None else execution.running
+            if running is not None and running.container is not None:
+                doc["executionInfo"]["containerInfo"] = running.container
+        return doc
 
     def replace(self, job_id: str, task_id: str, body: Doc) -> Doc:
         """Replace a task's constraints (PUT); what the body omits goes back to its default.

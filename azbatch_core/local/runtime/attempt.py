@@ -63,6 +63,11 @@ class Attempt:
             if self._host is not None:
                 self._host.kill()
 
+    @property
+    def container(self) -> dict[str, Any] | None:
+        """See `Running.container`."""
+        return None if self._host is None else self._host.container
+
     def proceed(self) -> None:
         """See `Running.proceed`."""
         if self._proceeding is not None and not self._proceeding.done():
@@ -93,7 +98,7 @@ class Attempt:
                 self.started,
                 self._runtime.clock.now(),
                 self._cause,
-                None if self._host is None else self._host.container,
+                self.container,
             )
         )
 

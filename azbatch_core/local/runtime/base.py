@@ -177,6 +177,11 @@ class Running(Protocol):
     """Resolved once, never with an exception, never during the call of `launch` or `stop`."""
     started: datetime
     """When staging began: `executionInfo.startTime`."""
+
+    @property
+    def container(self) -> dict[str, Any] | None:
+        """`containerInfo` as on the wire, as far as it is known; None while there is no container."""
+
     coordinated: asyncio.Future[None] | None
     """Resolved when a member's coordination command has returned 0; `done` alone is, if it ends before.
 

@@ -38,6 +38,7 @@ class FakeTry:
         self.done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self.started = clock.now()
         self.cause: StopCause | None = None
+        self.container: dict[str, Any] | None = None
         self.coordinated: asyncio.Future[None] | None = None
         self._ending = False
         if launch.coordination_command_line is None:

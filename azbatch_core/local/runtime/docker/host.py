@@ -126,6 +126,7 @@ class ContainerHost:
         found = answer.out.split()[-1]
         if options:
             await self._check_options(found)
+        self._note(found, "created", "")
         return found
 
     async def _try_create(self, arguments: list[str], variables: Mapping[str, str]) -> Answer:
@@ -168,6 +169,7 @@ class ContainerHost:
         client = self._client = spawn(
             ["docker", *arguments], self._directory, self._docker.environment(), runtime.null
         )
+        self._note(self._id, "running", "")
         runtime.watcher.watch(client, lambda: ended.set_result(None))
         await ended
         self._client = None
@@ -186,7 +188,7 @@ class ContainerHost:
         if answer.code:
             raise TaskFailure("ContainerMiscError", Message=answer.said)
         state = json.loads(answer.out)
-        self.container = {"containerId": self._id, "state": state["Status"], "error": state["Error"]}
+        self._note(self._id, state["Status"], state["Error"])
         if state["Status"] == "created" and not self._killed.done():
             raise settings.invalid(state["Error"] or (started.said if started else "") or "It did not start")
         if state["Running"] and started is None:
@@ -195,6 +197,9 @@ class ContainerHost:
             raise TaskFailure("ContainerMiscError", Message="The connection to the container was lost")
         code: int = state["ExitCode"]
         return code if state["Status"] != "created" else self.killed_code
+
+    def _note(self, container: str | None, state: str, error: str) -> None:
+        self.container = {"containerId": container, "state": state, "error": error}
 
     async def _kill(self) -> None:
         """Kill until the client of the command has noticed: a container that is about to start cannot be."""
