@@ -55,6 +55,9 @@ def local() -> None:
 @click.option(
     "--clock", type=click.Choice(["real", "virtual"]), help="virtual: it moves only by `advance`. [real]"
 )
+@click.option("--model", is_flag=True, default=None, help="Tasks run no process, they only last.")
+@click.option("--node-quota", type=click.IntRange(0), help="Nodes that the account may hold. [200]")
+@click.option("--pool-quota", type=click.IntRange(0), help="Pools that the account may hold. [100]")
 @json_option
 def start(*, as_json: bool, **options: object) -> None:
     """Start the local service, unless it runs already; return when it answers.
@@ -94,14 +97,18 @@ def _opened(url: str) -> bool:
 
 
 @command("advance", account=False)
-@click.argument("seconds", type=float)
+@click.argument("seconds", type=float, required=False)
+@click.option("--until-idle", is_flag=True, help="Stop when nothing is under way, after SECONDS at most.")
 @json_option
-def advance(*, seconds: float, as_json: bool) -> None:
+def advance(*, seconds: float | None, until_idle: bool, as_json: bool) -> None:
     """Move the clock of a service started with --clock virtual on by SECONDS.
 
     On return everything that was due by then has been done: boots, wall times, retention, schedules.
     """
-    _show(_call("advance", str(seconds)), as_json=as_json)
+    if seconds is None and not until_idle:
+        exits.usage("give the seconds, or --until-idle")
+    words = ["--until-idle"] * until_idle + ([] if seconds is None else ["--", str(seconds)])
+    _show(_call("advance", *words), as_json=as_json)
 
 
 @command("stop", account=False)
@@ -145,7 +152,11 @@ def _state_dir() -> Path:
 
 def _flags(options: dict[str, object]) -> list[str]:
     given = {name: value for name, value in options.items() if value is not None}
-    return [word for name, value in given.items() for word in ("--" + name.replace("_", "-"), str(value))]
+    return [
+        word
+        for name, value in given.items()
+        for word in ("--" + name.replace("_", "-"), str(value))[: 1 if value is True else 2]
+    ]
 
 
 def _call(verb: str, *words: str) -> dict[str, Any]:

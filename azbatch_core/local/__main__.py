@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from azbatch_core.local import daemon
+from azbatch_core.local.clock import LONGEST
 from azbatch_core.local.control.asking import AskError, ask
 from azbatch_core.local.options import Options, add_arguments
 from azbatch_core.local.requirements import INSTALL_HINT, missing_modules
@@ -56,10 +57,19 @@ def _run(options: argparse.Namespace, state: StateDirectory) -> int:
         daemon.reset(state)
         _say(json.dumps({"reset": str(state.path)}))
     elif options.command == "advance":
-        _say(json.dumps(_ask(state, "POST", "/_local/clock", {"advance": options.seconds})))
+        _say(json.dumps(_ask(state, "POST", "/_local/clock", _advance(options))))
     else:
         return _status(state)
     return 0
+
+
+def _advance(options: argparse.Namespace) -> dict[str, object]:
+    if options.seconds is None and not options.until_idle:
+        raise AskError("say by how many seconds, or --until-idle")
+    return {
+        "advance": LONGEST if options.seconds is None else options.seconds,
+        "untilIdle": options.until_idle,
+    }
 
 
 def _ask(state: StateDirectory, method: str, path: str, body: dict[str, object] | None) -> dict[str, object]:
@@ -102,7 +112,8 @@ def _parser() -> argparse.ArgumentParser:
         if name in _NEEDS_EXTRA:
             add_arguments(command)
         if name == "advance":
-            command.add_argument("seconds", type=float)
+            command.add_argument("seconds", type=float, nargs="?", help="with --until-idle: at most so many")
+            command.add_argument("--until-idle", action="store_true", help="stop when nothing is under way")
         if name == "serve":
             command.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
     return parser

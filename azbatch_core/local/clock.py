@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Cancellable", "Clock", "RealClock", "VirtualClock"]
+__all__ = ["LONGEST", "Cancellable", "Clock", "RealClock", "VirtualClock"]
+
+LONGEST = 100 * 366 * 86_400.0
+"""Seconds that a clock moves by at most."""
 
 _QUIET_TURNS = 8
+_FEW = 100
 
 
 class Cancellable(Protocol):
@@ -49,16 +53,26 @@ class RealClock:
         return asyncio.get_running_loop().call_later(max(0.0, seconds), action)
 
 
+def _nothing() -> None:
+    """What a timer does that was called off."""
+
+
 class _Timer:
     """An action of a virtual clock."""
 
-    def __init__(self, action: Callable[[], object]) -> None:
+    __slots__ = ("_clock", "action", "cancelled")
+
+    def __init__(self, action: Callable[[], object], clock: VirtualClock) -> None:
         self.action = action
         self.cancelled = False
+        self._clock = clock
 
     def cancel(self) -> None:
         """Call the timer off."""
-        self.cancelled = True
+        if not self.cancelled:
+            self.cancelled = True
+            self.action = _nothing  # it may hold on to much, for years of the clock
+            self._clock.forget_some()
 
 
 class VirtualClock:
@@ -70,6 +84,7 @@ class VirtualClock:
     def __init__(self, start: datetime | None = None) -> None:
         self._now = start or datetime(2026, 1, 1, tzinfo=timezone.utc)
         self._timers: list[tuple[datetime, int, _Timer]] = []
+        self._cancelled = 0
         self._order = itertools.count()
         self._soon = 0
 
@@ -79,7 +94,7 @@ class VirtualClock:
 
     def call_later(self, seconds: float, action: Callable[[], object]) -> Cancellable:
         """A timer that fires when the clock passes its moment."""
-        timer = _Timer(action)
+        timer = _Timer(action, self)
         if seconds <= 0:
             self._soon += 1
             asyncio.get_running_loop().call_soon(self._fire_soon, timer)
@@ -91,23 +106,58 @@ class VirtualClock:
     async def advance(self, seconds: float = 0.0) -> None:
         """Move on by `seconds`, firing timers in order.
 
-        What each sets off is done before the next one fires.
+        What those of one moment set off is done before the clock moves on to the next moment.
         """
         until = self._now + timedelta(seconds=seconds)
         await self._quiet()
-        while self._timers and self._timers[0][0] <= until:
-            moment, _, timer = heapq.heappop(self._timers)
-            if timer.cancelled:
-                continue
-            self._now = max(self._now, moment)
-            timer.action()
-            await self._quiet()
+        while self._due(until):
+            await self._fire_next()
         self._now = until
+
+    async def advance_until(self, reached: Callable[[], bool], most: float) -> float:
+        """Move on from timer to timer until `reached`, or no timer is left; how far it went, in seconds.
+
+        At most `most` seconds, which is how far it goes if neither comes true by then.
+        """
+        start = self._now
+        until = start + timedelta(seconds=most)
+        await self._quiet()
+        while self._timers and not reached():
+            if not self._due(until):
+                self._now = until
+                break
+            await self._fire_next()
+        return (self._now - start).total_seconds()
+
+    def _due(self, until: datetime) -> bool:
+        return bool(self._timers) and self._timers[0][0] <= until
+
+    async def _fire_next(self) -> None:
+        """Fire the timers of the next moment that has any."""
+        moment = self._timers[0][0]
+        due = []
+        while self._timers and self._timers[0][0] == moment:
+            due.append(heapq.heappop(self._timers)[2])
+        live = [timer for timer in due if not timer.cancelled]
+        self._cancelled -= len(due) - len(live)
+        if not live:
+            return
+        self._now = max(self._now, moment)
+        for timer in live:
+            timer.action()
+        await self._quiet()
+
+    def forget_some(self) -> None:
+        """A timer was called off: when those are most of all, they go."""
+        self._cancelled += 1
+        if self._cancelled > _FEW and self._cancelled > len(self._timers) // 2:
+            self._timers = [entry for entry in self._timers if not entry[2].cancelled]
+            heapq.heapify(self._timers)
+            self._cancelled = 0
 
     def _fire_soon(self, timer: _Timer) -> None:
         self._soon -= 1
-        if not timer.cancelled:
-            timer.action()
+        timer.action()
 
     async def _quiet(self) -> None:
         """Let the loop turn until nothing without delay is left, and a few turns more for futures."""

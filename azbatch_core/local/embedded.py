@@ -11,8 +11,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
+from azbatch_core.local.clock import LONGEST
 from azbatch_core.local.options import Options
 from azbatch_core.local.requirements import INSTALL_HINT, missing_modules
+from azbatch_core.local.settings import NODE_QUOTA
 from azbatch_core.local.state import StateDirectory
 from azbatch_core.local.storage_account import StorageAccount
 
@@ -45,6 +47,8 @@ class LocalBatch:
         containers: where container tasks run: `docker`, `host` (as if they had no settings), or `auto`: in
             Docker if a daemon answers, else on this machine itself, which they say.
         storage: connection string of the account's storage account; by default one that the service serves.
+        model: tasks run no process, they only last (`AZBATCH_MODEL_SECONDS` or `sleep N`).
+        node_quota: nodes that the account may hold.
 
     Attributes:
         state_dir: the directory of its state.
@@ -65,10 +69,18 @@ class LocalBatch:
         port: int = 0,
         containers: ContainerChoice = "auto",
         storage: str | None = None,
+        model: bool = False,
+        node_quota: int = NODE_QUOTA,
     ) -> None:
         self._given = None if state_dir is None else Path(state_dir).absolute()
         self._options = Options(
-            port=port, idle_timeout=0.0, boot_time=boot_time, clock=clock, containers=containers
+            port=port,
+            idle_timeout=0.0,
+            boot_time=boot_time,
+            clock=clock,
+            containers=containers,
+            model=model,
+            node_quota=node_quota,
         )
         self._storage = StorageAccount.parse(storage) if storage else None
         self._temporary: Path | None = None
@@ -148,9 +160,39 @@ class LocalBatch:
         Raises:
             RuntimeError: the clock is a real one.
         """
-        if self._clock is None or self._loop is None:
+        asyncio.run_coroutine_threadsafe(self._virtual.advance(seconds), self._in_loop).result()
+
+    def advance_until_idle(self, most: float = LONGEST) -> float:
+        """Move a virtual clock on until no task runs or can start and no pool or node is on its way.
+
+        It stops as well when nothing is due any more or after `most` seconds of the clock. What only comes
+        round again (retention, schedules of formulas) keeps nobody waiting.
+
+        Returns:
+            how far the clock has moved, in seconds.
+
+        Raises:
+            RuntimeError: the clock is a real one.
+        """
+        clock, service = self._virtual, self._service
+
+        async def move() -> float:
+            engine = None if service is None else service.engine
+            return 0.0 if engine is None else await clock.advance_until(lambda: not engine.under_way(), most)
+
+        return asyncio.run_coroutine_threadsafe(move(), self._in_loop).result()
+
+    @property
+    def _virtual(self) -> VirtualClock:
+        if self._clock is None:
             raise RuntimeError("only LocalBatch(clock='virtual') can be told to move its clock")
-        asyncio.run_coroutine_threadsafe(self._clock.advance(seconds), self._loop).result()
+        return self._clock
+
+    @property
+    def _in_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            raise RuntimeError("LocalBatch is a context manager; it is not running")
+        return self._loop
 
     @property
     def _running(self) -> Endpoint:

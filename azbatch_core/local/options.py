@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from azbatch_core.local.settings import NODE_QUOTA, POOL_QUOTA
+
 if TYPE_CHECKING:
     import argparse
 
@@ -28,6 +30,9 @@ class Options:
         containers: Where commands with container settings run: `docker`, `host` (this machine itself, as if
             they had none), or `auto`: in Docker if a daemon answers, else on the machine, which they say.
         clock: `real`, or `virtual` for one that moves only when told to.
+        model: Tasks run no process, they only last (see `runtime.model`).
+        node_quota: Nodes that the account may hold.
+        pool_quota: Pools that it may hold.
     """
 
     port: int = 0
@@ -35,12 +40,19 @@ class Options:
     boot_time: float = 0.0
     clock: ClockKind = "real"
     containers: ContainerChoice = "auto"
+    model: bool = False
+    node_quota: int = NODE_QUOTA
+    pool_quota: int = POOL_QUOTA
 
     def arguments(self) -> list[str]:
         """The command line that `add_arguments` reads back as these options."""
         words: list[str] = []
         for entry in dataclasses.fields(self):
-            words += [_flag(entry.name), str(getattr(self, entry.name))]
+            value = getattr(self, entry.name)
+            if isinstance(value, bool):
+                words += [_flag(entry.name)] * value
+            else:
+                words += [_flag(entry.name), str(value)]
         return words
 
     @classmethod
@@ -67,6 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("idle_timeout", "stop after so long without requests and live tasks; 0: never")
     add("boot_time", "how long a node takes to start")
     add("containers", "where container tasks run; auto: in Docker if it is there", str, _PLACES)
+    add("node_quota", "nodes that the account may hold", int)
+    add("pool_quota", "pools that the account may hold", int)
+    parser.add_argument("--model", action="store_true", help="tasks run no process, they only last")
     add("clock", "virtual: it moves only by `advance`", str, ("real", "virtual"))
 
 

@@ -26,6 +26,7 @@ from azbatch_core.local.page.app import PREFIX as PAGE
 from azbatch_core.local.page.app import Page, page_url
 from azbatch_core.local.routes.table import OPERATIONS
 from azbatch_core.local.runtime.base import BlobPlace, RuntimeConfig
+from azbatch_core.local.runtime.model import ModelRuntime
 from azbatch_core.local.runtime.process import ProcessRuntime
 from azbatch_core.local.settings import Settings
 from azbatch_core.local.state import Endpoint, Identity, StateDirectory
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from azbatch_core.local.asgi import Application
     from azbatch_core.local.options import Options
+    from azbatch_core.local.runtime.base import Runtime
 
 _LOG = logging.getLogger(__name__)
 _HOST = "127.0.0.1"
@@ -122,15 +124,19 @@ class LocalService:
             *(self._state.path, identity.account_name, endpoint.endpoint + "/", place),
             containers=self._options.containers,
         )
-        runtime = ProcessRuntime(config, self._clock)
-        await runtime.check_containers()
+        runtime = await self._runtime(config)
         settings = Settings(
-            self._state.path, identity.account_name, endpoint.endpoint, boot_time=self._options.boot_time
+            self._state.path,
+            identity.account_name,
+            endpoint.endpoint,
+            boot_time=self._options.boot_time,
+            pool_quota=self._options.pool_quota,
+            node_quota=self._options.node_quota,
         )
         engine = self.engine = Engine(settings, self._clock, runtime, self.stop)
         keys = SharedKey(identity.account_name, identity.account_key)
         page = Page(engine, OPERATIONS, endpoint.endpoint, identity.port)
-        control = Control(keys, {**clock_routes(self._clock), **page.routes()}, endpoint.endpoint)
+        control = Control(keys, {**clock_routes(self._clock, engine), **page.routes()}, endpoint.endpoint)
         beside: dict[str, Application] = {PREFIX: control, PAGE: page}
         with contextlib.ExitStack() as cleanup:
             if blob_root is not None:
@@ -139,6 +145,13 @@ class LocalService:
                 beside[f"/{identity.blob_account}"] = blobs
             batch = BatchApplication(engine, keys, OPERATIONS, endpoint.endpoint)
             await self._answer(engine, LocalApplication(batch, beside), listener, ready)
+
+    async def _runtime(self, config: RuntimeConfig) -> Runtime:
+        if self._options.model:
+            return ModelRuntime(config, self._clock)
+        runtime = ProcessRuntime(config, self._clock)
+        await runtime.check_containers()
+        return runtime
 
     async def _answer(
         self,

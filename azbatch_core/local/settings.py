@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Settings"]
+__all__ = ["NODE_QUOTA", "POOL_QUOTA", "Settings"]
+
+NODE_QUOTA = 200
+POOL_QUOTA = 100
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Settings:
     endpoint: str
     boot_time: float = 0.0
     resize_time: float = 0.0
-    pool_quota: int = 100
-    node_quota: int = 200
+    pool_quota: int = POOL_QUOTA
+    node_quota: int = NODE_QUOTA
     job_quota: int = 1000
     vm_agent_version: str = "1.12.15"

@@ -81,6 +81,9 @@ def test_the_command_line_starts_a_virtual_clock_and_moves_it(tmp_path: Path) ->
     try:
         moved = json.loads(azbatch("advance", "3600", "--json").stdout)
         assert moved["now"].startswith("2026-01-01T01:00:00")
+        idle = json.loads(azbatch("advance", "--until-idle", "--json").stdout)
+        assert idle["moved"] == 0, "nothing is under way"
+        assert azbatch("advance").returncode == 2
         refused = azbatch("advance", "--", "-5")
         assert (refused.returncode, "0 seconds to 100 years" in refused.stderr) == (3, True)
     finally:

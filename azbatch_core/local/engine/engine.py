@@ -17,6 +17,7 @@ from azbatch_core.local.engine.schedule_commands import ScheduleCommands
 from azbatch_core.local.engine.task_commands import TaskCommands
 from azbatch_core.local.engine.tick import tick
 from azbatch_core.local.errors import BatchError
+from azbatch_core.local.rules.jobs import PASSING
 from azbatch_core.local.rules.nodes import COMING, USABLE
 from azbatch_core.local.store.database import Database
 
@@ -83,6 +84,16 @@ class Engine:
                 yield
         if self.account.stopping:
             raise BatchError("ServerBusy")
+
+    def under_way(self) -> bool:
+        """Whether anything is on its way that ends by itself: tasks, pools and nodes, jobs that end."""
+        account = self.account
+        return (
+            self.busy()
+            or any(pool.allocation != "steady" for pool in account.pools.values())
+            or any(job.state in PASSING for job in account.jobs.values())
+            or any(node.state in COMING for node in account.nodes.values())
+        )
 
     def busy(self) -> bool:
         """Whether anything runs, a schedule is to make a job, or a ready task has a node to hope for."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENDING",
+    "PASSING",
     "QUOTA_STATES",
     "check_changes",
     "check_new",
@@ -43,6 +44,9 @@ QUOTA_STATES = frozenset({"active", "disabling", "disabled", "enabling", "termin
 """States that count towards the quota of active jobs."""
 
 ENDING = frozenset({"terminating", "completed", "deleting"})
+
+PASSING = frozenset({"disabling", "enabling", "terminating", "deleting"})
+"""States that a job leaves by itself."""
 """States that a job does not come back from."""
 
 _PRIORITY_MOST = 1000

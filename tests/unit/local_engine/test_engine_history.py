@@ -33,10 +33,10 @@ async def test_samples_follow_queue_running_target_and_nodes(service: Service) -
     found = steps(seen(service))
     assert found[-1] == [60, 0, 0, 2, {"idle": 2}]
     # Each holds until the next; what changed within two seconds of a sample shows up after these.
-    assert [row for row in found if row[0] in {2, 12, 22, 30}] == [
+    assert [row for row in found if row[0] in {2, 10, 20, 30}] == [
         [2, 3, 2, 2, {"running": 2}],
-        [12, 1, 2, 2, {"running": 2}],
-        [22, 0, 1, 2, {"idle": 1, "running": 1}],
+        [10, 1, 2, 2, {"running": 2}],
+        [20, 0, 1, 2, {"idle": 1, "running": 1}],
         [30, 0, 0, 2, {"idle": 2}],
     ]
 

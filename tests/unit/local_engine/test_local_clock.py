@@ -54,3 +54,42 @@ async def test_the_real_clock_is_the_machines() -> None:
     fired = asyncio.Event()
     clock.call_later(-1, fired.set)
     await asyncio.wait_for(fired.wait(), 5)
+
+
+async def test_timers_of_one_moment_fire_together() -> None:
+    clock = VirtualClock()
+    seen: list[str] = []
+
+    def first() -> None:
+        seen.append("first")
+        clock.call_later(0, lambda: seen.append("reaction"))
+        third.cancel()
+
+    clock.call_later(1, first)
+    clock.call_later(1, lambda: seen.append("second"))
+    third = clock.call_later(1, lambda: seen.append("never"))
+    await clock.advance(1)
+    assert seen == ["first", "second", "reaction"]
+
+
+async def test_advancing_until_something_stops_where_it_comes_true() -> None:
+    clock = VirtualClock()
+    start = clock.now()
+    seen: list[int] = []
+    for moment in (3, 5, 9):
+        clock.call_later(moment, lambda moment=moment: seen.append(moment))  # type: ignore[misc]
+    assert await clock.advance_until(lambda: bool(seen), 100) == 3
+    assert await clock.advance_until(lambda: 9 in seen, 4) == 4
+    assert clock.now() == start + timedelta(seconds=7)
+    assert await clock.advance_until(lambda: False, 100) == 2, "no timer is left after that"
+
+
+async def test_timers_that_are_called_off_are_not_kept() -> None:
+    clock = VirtualClock()
+    kept: list[int] = []
+    clock.call_later(2_000_000, lambda: kept.append(1))
+    for _ in range(10_000):
+        clock.call_later(1_000_000, lambda: kept.append(0)).cancel()
+    assert len(clock._timers) < 1000
+    await clock.advance(3_000_000)
+    assert kept == [1]
