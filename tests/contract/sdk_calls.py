@@ -1,7 +1,7 @@
 """Both clients of the SDK behind one set of calls, so that a scenario is written once.
 
-Lists come back whole, downloads as bytes, pollers when they are done. Every answer's status is compared with
-the one that the local service's table of operations promises.
+Lists come back whole, downloads as bytes, pollers when they are done. Every answer's status and headers are
+compared with those that the real service gives.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from azure.batch import BatchClient
@@ -23,9 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from azbatch_core.local import LocalBatch
+    from azbatch_core.local.http.operation import Operation
 
 WITHIN = 60.0
-STATUS = {operation.name: operation.status for operation in OPERATIONS}
+TABLE = {operation.name: operation for operation in OPERATIONS}
+NAMELESS = {"create_task_collection", "reactivate_task"}
+"""Writes whose answer has no `DataServiceId`; recorded."""
+CREATED = {"create_pool", "create_job", "create_job_schedule", "create_task"}
+TAGGED_ACTIONS = {"disable_pool_auto_scale", "replace_pool_properties"}
+"""Actions that leave a new tag though they take no condition."""
 
 
 class _Answers(SansIOHTTPPolicy[Any, Any]):
@@ -86,8 +93,8 @@ class Sdk:
                     self._settle(error.response.close())
                 raise
             first = self._answers.first
-            assert first.status_code == STATUS[name]
             self.headers = {key.lower(): value for key, value in first.headers.items()}
+            check_answer(TABLE[name], first.status_code, self.headers)
             return result
 
         return call
@@ -103,6 +110,23 @@ class Sdk:
         if hasattr(result, "__aiter__"):
             return _joined(result)
         return b"".join(result) if hasattr(result, "__next__") else result
+
+
+def check_answer(operation: Operation, status: int, headers: dict[str, str]) -> None:
+    """Status and headers are those that the real service gives to such an operation; recorded for most."""
+    name, method = operation.name, operation.method
+    assert status == operation.status
+    named = (method in {"POST", "PUT", "PATCH"} and name not in NAMELESS) or (
+        name == "get_node_remote_login_settings"
+    )
+    assert ("dataserviceid" in headers) == named
+    assert ("location" in headers) == (status == HTTPStatus.CREATED)
+    tagged = name in CREATED | TAGGED_ACTIONS or (operation.subject is not None and method != "DELETE")
+    assert ("etag" in headers) == tagged
+    of_a_file = operation.path.endswith("{filePath}") and method != "DELETE"
+    assert ("last-modified" in headers) == (tagged or of_a_file)
+    assert ("ocp-batch-file-url" in headers) == of_a_file
+    assert headers["dataserviceversion"] == "3.0"
 
 
 async def _listed(items: Any) -> list[Any]:

@@ -65,7 +65,8 @@ class Call:
         names = read_select(self.operation, self.query) if self.operation.select else ()
         shown = _selected(recase(document, casing), names)
         response = json_response(self.operation.status, {"odata.metadata": self._metadata(), **shown})
-        response.headers.update(self._written_headers())
+        if self.operation.method == "POST":
+            response.headers["DataServiceId"] = self.url
         if tagged:
             response.headers.update(_tags(document))
         return response
@@ -113,12 +114,8 @@ class Call:
         return Response(self.operation.status, {"DataServiceId": self.url})
 
     def done(self) -> Response:
-        """The operation's status, without a body and without the headers of a resource."""
-        return Response(self.operation.status, self._written_headers())
-
-    def _written_headers(self) -> dict[str, str]:
-        # Recorded: answers to writes say what was asked, those to reads and deletions do not.
-        return {"DataServiceId": self.url} if self.operation.method in ("POST", "PUT", "PATCH") else {}
+        """The operation's status and nothing else."""
+        return Response(self.operation.status)
 
     def _metadata(self) -> str:
         return f"{self.base}/$metadata#{self.operation.fragment}"

@@ -100,9 +100,7 @@ def remote_login(call: Call) -> Response:
 def upload_logs(call: Call) -> Response:
     """POST …/uploadbatchservicelogs."""
     found = call.engine.node_access.upload_logs(call.ids["poolId"], call.ids["nodeId"], call.body)
-    response = call.element(found, tagged=False)
-    response.headers["DataServiceId"] = call.url
-    return response
+    return call.element(found, tagged=False)
 
 
 def list_extensions(call: Call) -> Response:
