@@ -133,7 +133,7 @@ class Members:
         for node in self.nodes:
             self.runtime.create_node(node)
 
-    def launch(self, member: int, coordination: str, command: str = "") -> Any:
+    def launch(self, member: int, coordination: str, command: str = "", options: str = "") -> Any:
         """Begin a try on a node."""
         return self.runtime.launch(
             Launch(
@@ -143,7 +143,7 @@ class Members:
                 "t",
                 command and f"sh -c '{command}'",
                 coordination_command_line=f"sh -c '{coordination}'",
-                container={"imageName": self.image},
+                container={"imageName": self.image, "containerRunOptions": options},
                 extra_environment={"AZ_BATCH_HOST_LIST": ",".join(node.address for node in self.nodes)},
             )
         )
@@ -193,3 +193,10 @@ async def test_a_coordination_command_that_hangs_is_killed(members: Members, doc
     stuck.stop("node")
     outcome = await asyncio.wait_for(stuck.done, WITHIN)
     assert (outcome.stopped, outcome.exit_code) == ("node", 137)
+
+
+@pytest.mark.asyncio
+async def test_a_member_whose_container_does_not_start_leaves_none(members: Members) -> None:
+    outcome = await asyncio.wait_for(members.launch(0, "true", options="-u nobody-here").done, WITHIN)
+    assert outcome.failure["code"] == "ContainerInvalidSettings"
+    assert outcome.exit_code is None

@@ -86,14 +86,15 @@ class ContainerHost:
             return
         if self._member:
             await self._docker.run("kill", self._id)
-            await self._look(None)
+            with suppress(TaskFailure):  # one that never started has said so before
+                await self._look(None)
         await self._give_files_back()
         answer = await self._docker.run("rm", "--force", "--volumes", self._id)
         if answer.code and "No such container" not in answer.said:
             log.warning("Container %s is not removed: %s", self._id, answer.said)
 
     def _split(self, command_line: str) -> list[str]:
-        if not command_line.strip():
+        if not command_line.strip() and not self._member:
             return []  # documented: the image's own entry point and command
         try:
             return commandline.split(command_line)
