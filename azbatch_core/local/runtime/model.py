@@ -53,6 +53,7 @@ class ModelTry:
     """A `Running` that ends when its time is over. A coordination command takes no time."""
 
     __slots__ = ("_cause", "_clock", "_plan", "_timer", "coordinated", "done", "started")
+    container: dict[str, Any] | None = None
 
     def __init__(self, launch: Launch, clock: Clock) -> None:
         loop = asyncio.get_running_loop()
