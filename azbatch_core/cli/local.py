@@ -24,6 +24,7 @@ from azbatch_core.errors import ConfigurationError, ServiceUnavailable
 _COMMANDS = {
     "start": Entry("azbatch_core.cli.local:start", "Start it, unless it runs already."),
     "open": Entry("azbatch_core.cli.local:open_page", "Open its page in the browser."),
+    "fault": Entry("azbatch_core.cli.local_fault:fault", "Have things go wrong, on demand."),
     "advance": Entry("azbatch_core.cli.local:advance", "Move its virtual clock on."),
     "stop": Entry("azbatch_core.cli.local:stop", "Stop it; jobs go on after the next start."),
     "status": Entry("azbatch_core.cli.local:status", "Say whether it runs, and where."),
@@ -58,13 +59,18 @@ def local() -> None:
 @click.option("--model", is_flag=True, default=None, help="Tasks run no process, they only last.")
 @click.option("--node-quota", type=click.IntRange(0), help="Nodes that the account may hold. [200]")
 @click.option("--pool-quota", type=click.IntRange(0), help="Pools that the account may hold. [100]")
+@click.option(
+    "--faults",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+    help="YAML or JSON file of what is to go wrong, read at the start; see `azbatch local fault add --help`.",
+)
 @json_option
 def start(*, as_json: bool, **options: object) -> None:
     """Start the local service, unless it runs already; return when it answers.
 
     Options hold until it stops; those of a service that runs already are not changed.
     """
-    _show(_call("start", *_flags(options)), as_json=as_json)
+    show(call_service("start", *_flags(options)), as_json=as_json)
 
 
 @command("open", account=False)
@@ -76,7 +82,7 @@ def open_page(*, print_url: bool) -> None:
     two minutes, and then lets that browser look (not change anything) for as long as the service runs, at
     most 12 hours.
     """
-    url = str(_call("open")["url"])
+    url = str(call_service("open")["url"])
     if print_url or not _opened(url):
         click.echo(url)
 
@@ -108,13 +114,13 @@ def advance(*, seconds: float | None, until_idle: bool, as_json: bool) -> None:
     if seconds is None and not until_idle:
         exits.usage("give the seconds, or --until-idle")
     words = ["--until-idle"] * until_idle + ([] if seconds is None else ["--", str(seconds)])
-    _show(_call("advance", *words), as_json=as_json)
+    show(call_service("advance", *words), as_json=as_json)
 
 
 @command("stop", account=False)
 def stop() -> None:
     """Stop the local service. Its jobs stay and go on after the next start; one that does not run is fine."""
-    _call("stop")
+    call_service("stop")
     info("the local service is stopped")
 
 
@@ -122,8 +128,8 @@ def stop() -> None:
 @json_option
 def status(*, as_json: bool) -> None:
     """Say whether the local service runs, and where. Exits with 3 when it does not run."""
-    document = _call("status")
-    _show(document, as_json=as_json)
+    document = call_service("status")
+    show(document, as_json=as_json)
     exits.finish(exits.OK if document.get("running", True) else exits.SERVICE)
 
 
@@ -133,7 +139,7 @@ def reset(*, yes: bool) -> None:
     """Stop the local service and remove everything it knows: jobs, pools, files, stored blobs."""
     if not yes and not _confirmed():
         exits.usage("not confirmed; give --yes")
-    _call("reset")
+    call_service("reset")
     info("the local service is empty")
 
 
@@ -159,7 +165,7 @@ def _flags(options: dict[str, object]) -> list[str]:
     ]
 
 
-def _call(verb: str, *words: str) -> dict[str, Any]:
+def call_service(verb: str, *words: str) -> dict[str, Any]:
     """Run a verb of the service's own program; its one line of JSON, without keys."""
     done = subprocess.run(
         [sys.executable, "-m", "azbatch_core.local", verb, "--state-dir", str(_state_dir()), *words],
@@ -196,7 +202,8 @@ def _last_json_line(text: str) -> dict[str, Any] | None:
     return None
 
 
-def _show(document: dict[str, Any], *, as_json: bool) -> None:
+def show(document: dict[str, Any], *, as_json: bool) -> None:
+    """Print a document, as JSON or a line for each member."""
     if as_json:
         print_json(document)
     else:

@@ -1,4 +1,4 @@
-"""`python -m azbatch_core.local start|open|stop|status|reset|advance|serve`.
+"""`python -m azbatch_core.local start|open|stop|status|reset|advance|fault|serve`.
 
 `start` prints one line of JSON, the contents of `endpoint.json`, once the service answers; `status` prints
 the same without keys, `open` the page's address with a one-time code. Exit codes: 0 done; 1 refused or, for
@@ -12,13 +12,19 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from azbatch_core.local import daemon
 from azbatch_core.local.clock import LONGEST
 from azbatch_core.local.control.asking import AskError, ask
+from azbatch_core.local.faults import FaultError, read_file, read_words
 from azbatch_core.local.options import Options, add_arguments
 from azbatch_core.local.requirements import INSTALL_HINT, missing_modules
 from azbatch_core.local.state import StateDirectory
+
+if TYPE_CHECKING:
+    from azbatch_core.local.state import Endpoint
 
 _NEEDS_EXTRA = frozenset({"start", "serve", "open"})
 _MISSING_EXTRA = 3
@@ -37,16 +43,16 @@ def main(arguments: list[str] | None = None) -> int:
         return _MISSING_EXTRA
     try:
         return _run(options, state)
-    except (daemon.DaemonError, AskError) as error:
+    except (daemon.DaemonError, AskError, FaultError) as error:
         sys.stderr.write(f"azbatch local: {error}\n")
         return 1
 
 
 def _run(options: argparse.Namespace, state: StateDirectory) -> int:
     if options.command == "start":
-        _say(daemon.start(state, Options.read(options)).to_json())
+        _say(_start(options, state).to_json())
     elif options.command == "open":
-        _say(json.dumps(ask(daemon.start(state, Options.read(options)), "POST", "/_local/sessions")))
+        _say(json.dumps(ask(_start(options, state), "POST", "/_local/sessions")))
     elif options.command == "serve":
         stream = sys.stdout if options.ready_fd is None else os.fdopen(options.ready_fd, "w")
         ready = daemon.announce_on(stream)
@@ -58,6 +64,8 @@ def _run(options: argparse.Namespace, state: StateDirectory) -> int:
         _say(json.dumps({"reset": str(state.path)}))
     elif options.command == "advance":
         _say(json.dumps(_ask(state, "POST", "/_local/clock", _advance(options))))
+    elif options.command == "fault":
+        _say(json.dumps(_fault(options, state)))
     else:
         return _status(state)
     return 0
@@ -70,6 +78,23 @@ def _advance(options: argparse.Namespace) -> dict[str, object]:
         "advance": LONGEST if options.seconds is None else options.seconds,
         "untilIdle": options.until_idle,
     }
+
+
+def _start(options: argparse.Namespace, state: StateDirectory) -> Endpoint:
+    chosen = Options.read(options)
+    if chosen.faults:
+        read_file(Path(chosen.faults))  # what is wrong with it is told here, not in the service's log
+    return daemon.start(state, chosen)
+
+
+def _fault(options: argparse.Namespace, state: StateDirectory) -> dict[str, object]:
+    if options.verb == "list":
+        return _ask(state, "GET", "/_local/faults", None)
+    if options.verb == "clear":
+        names = [f"/_local/faults/{quote(name, safe='')}" for name in options.words] or ["/_local/faults"]
+        return {"removed": sum(int(str(_ask(state, "DELETE", name, None)["removed"])) for name in names)}
+    kind, *words = options.words or ("",)
+    return _ask(state, "POST", "/_local/faults", read_words(kind, words))
 
 
 def _ask(state: StateDirectory, method: str, path: str, body: dict[str, object] | None) -> dict[str, object]:
@@ -105,6 +130,7 @@ def _parser() -> argparse.ArgumentParser:
         ("stop", "stop it and wait until it is gone"),
         ("status", "say whether it runs, and where"),
         ("advance", "move its virtual clock on"),
+        ("fault", "trouble on demand: add KIND NAME=VALUE…, list, clear [ID…]"),
         ("reset", "stop it and delete all its state, keys included"),
     ):
         command = commands.add_parser(name, help=summary)
@@ -114,6 +140,9 @@ def _parser() -> argparse.ArgumentParser:
         if name == "advance":
             command.add_argument("seconds", type=float, nargs="?", help="with --until-idle: at most so many")
             command.add_argument("--until-idle", action="store_true", help="stop when nothing is under way")
+        if name == "fault":
+            command.add_argument("verb", choices=("add", "list", "clear"))
+            command.add_argument("words", nargs="*")
         if name == "serve":
             command.add_argument("--ready-fd", type=int, help=argparse.SUPPRESS)
     return parser

@@ -118,6 +118,7 @@ def serve(state: StateDirectory, options: Options, ready: Callable[[Endpoint], N
     import logging
     import sqlite3
 
+    from azbatch_core.local.faults import FaultError
     from azbatch_core.local.runtime.base import NoContainersError
     from azbatch_core.local.service import LocalService
     from azbatch_core.local.store.database import VersionError
@@ -138,7 +139,7 @@ def serve(state: StateDirectory, options: Options, ready: Callable[[Endpoint], N
         asyncio.run(run())
     except BlockingIOError:
         raise DaemonError(f"another service is running on {state.path}") from None
-    except (StateError, VersionError, NoContainersError) as error:
+    except (FaultError, StateError, VersionError, NoContainersError) as error:
         raise DaemonError(str(error)) from None
     except sqlite3.Error as error:
         raise DaemonError(

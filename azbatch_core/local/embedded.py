@@ -9,7 +9,7 @@ import tempfile
 import threading
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 from azbatch_core.local.clock import LONGEST
 from azbatch_core.local.options import Options
@@ -19,6 +19,7 @@ from azbatch_core.local.state import StateDirectory
 from azbatch_core.local.storage_account import StorageAccount
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from azbatch_core.local.clock import VirtualClock
@@ -49,11 +50,13 @@ class LocalBatch:
         storage: connection string of the account's storage account; by default one that the service serves.
         model: tasks run no process, they only last (`AZBATCH_MODEL_SECONDS` or `sleep N`).
         node_quota: nodes that the account may hold.
+        faults: what is to go wrong, as documents or as the path of a file of them; set anew at `restart`.
 
     Attributes:
         state_dir: the directory of its state.
 
     Raises:
+        FaultError: on entry, if `faults` cannot be read.
         StorageAccountError: `storage` is no connection string.
         ImportError: on entry, if the extra `local` is not installed.
         NoContainersError: on entry, if `containers` is `docker` and no daemon answers.
@@ -71,6 +74,7 @@ class LocalBatch:
         storage: str | None = None,
         model: bool = False,
         node_quota: int = NODE_QUOTA,
+        faults: str | Path | Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self._given = None if state_dir is None else Path(state_dir).absolute()
         self._options = Options(
@@ -81,7 +85,9 @@ class LocalBatch:
             containers=containers,
             model=model,
             node_quota=node_quota,
+            faults=str(Path(faults).absolute()) if isinstance(faults, (str, Path)) else "",
         )
+        self._faults = () if isinstance(faults, (str, Path)) else tuple(faults)
         self._storage = StorageAccount.parse(storage) if storage else None
         self._temporary: Path | None = None
         self._thread: threading.Thread | None = None
@@ -229,7 +235,7 @@ class LocalBatch:
             self._clock = VirtualClock()
         self._loop = asyncio.get_running_loop()
         self._service = LocalService(
-            StateDirectory(self.state_dir), self._options, self._clock, self._storage
+            StateDirectory(self.state_dir), self._options, self._clock, self._storage, faults=self._faults
         )
         await self._service.run(ready.set_result)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from azbatch_core.local.settings import NODE_QUOTA, POOL_QUOTA
@@ -33,6 +34,7 @@ class Options:
         model: Tasks run no process, they only last (see `runtime.model`).
         node_quota: Nodes that the account may hold.
         pool_quota: Pools that it may hold.
+        faults: File of the trouble that it has on demand, absolute; empty for none. Read at the start only.
     """
 
     port: int = 0
@@ -43,6 +45,7 @@ class Options:
     model: bool = False
     node_quota: int = NODE_QUOTA
     pool_quota: int = POOL_QUOTA
+    faults: str = ""
 
     def arguments(self) -> list[str]:
         """The command line that `add_arguments` reads back as these options."""
@@ -58,7 +61,11 @@ class Options:
     @classmethod
     def read(cls, parsed: argparse.Namespace) -> Options:
         """The options of a parsed command line."""
-        return cls(**{entry.name: getattr(parsed, entry.name) for entry in dataclasses.fields(cls)})
+        found = cls(**{entry.name: getattr(parsed, entry.name) for entry in dataclasses.fields(cls)})
+        if not found.faults:
+            return found
+        # The service does not run in the folder of whoever starts it.
+        return dataclasses.replace(found, faults=str(Path(found.faults).expanduser().absolute()))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,6 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("node_quota", "nodes that the account may hold", int)
     add("pool_quota", "pools that the account may hold", int)
     parser.add_argument("--model", action="store_true", help="tasks run no process, they only last")
+    add("faults", "YAML or JSON file of what is to go wrong; empty: nothing", str)
     add("clock", "virtual: it moves only by `advance`", str, ("real", "virtual"))
 
 

@@ -9,7 +9,8 @@ import logging
 import os
 import socket
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
@@ -20,7 +21,9 @@ from azbatch_core.local.blobs.app import create_blob_app
 from azbatch_core.local.clock import Clock, RealClock, VirtualClock
 from azbatch_core.local.control.app import PREFIX, Control
 from azbatch_core.local.control.clock import clock_routes
+from azbatch_core.local.control.faults import fault_routes
 from azbatch_core.local.engine.engine import Engine
+from azbatch_core.local.faults import Faults, read_faults, read_file
 from azbatch_core.local.http.dispatch import BatchApplication
 from azbatch_core.local.page.app import PREFIX as PAGE
 from azbatch_core.local.page.app import Page, page_url
@@ -31,9 +34,10 @@ from azbatch_core.local.runtime.process import ProcessRuntime
 from azbatch_core.local.settings import Settings
 from azbatch_core.local.state import Endpoint, Identity, StateDirectory
 from azbatch_core.local.storage_account import StorageAccount
+from azbatch_core.local.transport import Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from azbatch_core.local.asgi import Application
     from azbatch_core.local.options import Options
@@ -54,6 +58,7 @@ class LocalService:
         options: what it was told.
         clock: what the engine takes for the time; by default what the options say.
         storage: the account's storage account, by default one that this service serves itself.
+        faults: trouble that it has on demand, besides what the options' file says.
         own_process: the process is there for the service alone, and holds the directory until it exits.
 
     Attributes:
@@ -68,12 +73,14 @@ class LocalService:
         clock: Clock | None = None,
         storage: StorageAccount | None = None,
         *,
+        faults: Sequence[Mapping[str, Any]] = (),
         own_process: bool = False,
     ) -> None:
         self._state = state
         self._options = options
         self._clock = clock or (VirtualClock() if options.clock == "virtual" else RealClock())
         self._storage = storage
+        self._faults = faults
         self._own_process = own_process
         self._server: _Server | None = None
         self._stopped = False
@@ -92,6 +99,7 @@ class LocalService:
             BlockingIOError: another service holds the directory.
             OSError: the port cannot be had.
             NoContainersError: container tasks are to run in Docker, and no daemon answers.
+            FaultError: the faults cannot be read.
             StateError: the account's names and keys cannot be read.
         """
         self._state.make()
@@ -133,17 +141,19 @@ class LocalService:
             pool_quota=self._options.pool_quota,
             node_quota=self._options.node_quota,
         )
-        engine = self.engine = Engine(settings, self._clock, runtime, self.stop)
+        faults = self._read_faults()
+        engine = self.engine = Engine(settings, self._clock, runtime, self.stop, faults)
         keys = SharedKey(identity.account_name, identity.account_key)
         page = Page(engine, OPERATIONS, endpoint.endpoint, identity.port)
-        control = Control(keys, {**clock_routes(self._clock, engine), **page.routes()}, endpoint.endpoint)
+        routes = {**clock_routes(self._clock, engine), **page.routes(), **fault_routes(engine)}
+        control = Control(keys, routes, endpoint.endpoint)
         beside: dict[str, Application] = {PREFIX: control, PAGE: page}
         with contextlib.ExitStack() as cleanup:
             if blob_root is not None:
                 blobs = create_blob_app(blob_root, identity.blob_account, identity.blob_key)
                 cleanup.callback(blobs.close)
                 beside[f"/{identity.blob_account}"] = blobs
-            batch = BatchApplication(engine, keys, OPERATIONS, endpoint.endpoint)
+            batch = BatchApplication(engine, keys, OPERATIONS, endpoint.endpoint, faults)
             await self._answer(engine, LocalApplication(batch, beside), listener, ready)
 
     async def _runtime(self, config: RuntimeConfig) -> Runtime:
@@ -152,6 +162,10 @@ class LocalService:
         runtime = ProcessRuntime(config, self._clock)
         await runtime.check_containers()
         return runtime
+
+    def _read_faults(self) -> Faults:
+        file = self._options.faults
+        return Faults([*(read_file(Path(file)) if file else ()), *read_faults(self._faults)])
 
     async def _answer(
         self,
@@ -185,7 +199,7 @@ class _Server(uvicorn.Server):
             uvicorn.Config(
                 application,
                 loop="asyncio",
-                http="httptools",
+                http=Protocol,
                 ws="none",
                 lifespan="off",
                 interface="asgi3",

@@ -7,6 +7,7 @@ import uuid
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import orjson
 
@@ -34,13 +35,18 @@ class Request:
 
     Attributes:
         body: The JSON object that came with it, empty without one.
+        item: The part of the path that `{id}` stands for, decoded.
     """
 
     body: Mapping[str, Any]
+    item: str = ""
 
 
 Routes: TypeAlias = "Mapping[tuple[str, str], Callable[[Request], Awaitable[dict[str, Any]]]]"
-"""Method and path behind the prefix, and who answers: a JSON object, or a `BatchError`."""
+"""Method and path behind the prefix, and who answers: a JSON object, or a `BatchError`.
+
+The last part of a path may be `{id}`, for any text.
+"""
 
 
 class Control:
@@ -82,11 +88,13 @@ class Control:
         self._keys.verify(scope["method"], path, query, headers, datetime.now(timezone.utc))
         raw = await read_body(receive)
         name = path.removeprefix(PREFIX)
-        handler = self._routes.get((scope["method"], name))
-        if handler is None:
-            known = any(path == name for _, path in self._routes)
-            raise BatchError("UnsupportedHttpVerb" if known else "ResourceNotFound")
-        return await handler(Request(_object(raw)))
+        parent, _, item = name.rpartition("/")
+        for template, found in ((name, ""), (parent + "/{id}", unquote(item))):
+            handler = self._routes.get((scope["method"], template))
+            if handler is not None:
+                return await handler(Request(_object(raw), found))
+        known = any(path in {name, parent + "/{id}"} for _, path in self._routes)
+        raise BatchError("UnsupportedHttpVerb" if known else "ResourceNotFound")
 
 
 def _object(raw: bytes) -> dict[str, Any]:

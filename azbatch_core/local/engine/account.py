@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from azbatch_core.local.clock import Cancellable, Clock
     from azbatch_core.local.engine.gangs import Hold
+    from azbatch_core.local.faults import Faults
     from azbatch_core.local.runtime.base import Outcome, Running, Runtime
     from azbatch_core.local.settings import Settings
     from azbatch_core.local.store.database import Database
@@ -85,11 +86,14 @@ class Counts:
 class Account:
     """The engine's state, and the few moves that every part of the engine makes."""
 
-    def __init__(self, settings: Settings, clock: Clock, runtime: Runtime, store: Database) -> None:
+    def __init__(
+        self, settings: Settings, clock: Clock, runtime: Runtime, store: Database, faults: Faults
+    ) -> None:
         self.settings = settings
         self.clock = clock
         self.runtime = runtime
         self.store = store
+        self.faults = faults
         self.base = settings.endpoint
         self.tick: Callable[[], None] = lambda: None
         self.gave_up: Callable[[], object] = lambda: None

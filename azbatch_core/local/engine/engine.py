@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine.account import Account
+from azbatch_core.local.engine.fault_commands import FaultCommands
 from azbatch_core.local.engine.job_commands import JobCommands
 from azbatch_core.local.engine.node_access import NodeAccessCommands
 from azbatch_core.local.engine.node_commands import NodeCommands
@@ -17,6 +18,7 @@ from azbatch_core.local.engine.schedule_commands import ScheduleCommands
 from azbatch_core.local.engine.task_commands import TaskCommands
 from azbatch_core.local.engine.tick import tick
 from azbatch_core.local.errors import BatchError
+from azbatch_core.local.faults import Faults
 from azbatch_core.local.rules.jobs import PASSING
 from azbatch_core.local.rules.nodes import COMING, USABLE
 from azbatch_core.local.store.database import Database
@@ -44,12 +46,14 @@ class Engine:
         clock: Clock,
         runtime: Runtime,
         gave_up: Callable[[], object] = lambda: None,
+        faults: Faults | None = None,
     ) -> None:
         settings.state_dir.mkdir(parents=True, exist_ok=True)
         store = Database(settings.state_dir / "batch.sqlite3")
-        self.account = Account(settings, clock, runtime, store)
+        self.account = Account(settings, clock, runtime, store, faults or Faults())
         self.account.tick = lambda: tick(self.account)
         self.account.gave_up = gave_up
+        self.faults = FaultCommands(self.account)
         self.pools = PoolCommands(self.account)
         self.nodes = NodeCommands(self.account)
         self.packages = PackageCommands(self.account)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 import uuid
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime, timezone
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.local.errors import BatchError
+from azbatch_core.local.faults import Faults
 from azbatch_core.local.http.body import DisconnectedError, parse_body, read_body
 from azbatch_core.local.http.call import Call
 from azbatch_core.local.http.conditions import NotModifiedError, check_conditions, has_conditions
@@ -21,6 +22,7 @@ from azbatch_core.local.http.envelope import envelope
 from azbatch_core.local.http.query import API_VERSIONS, Query
 from azbatch_core.local.http.response import JSON_TYPE, Response
 from azbatch_core.local.http.router import Router
+from azbatch_core.local.http.trouble import HungUpError, Refusal, before, hang_up
 from azbatch_core.local.streaming import stream
 
 if TYPE_CHECKING:
@@ -50,15 +52,22 @@ class BatchApplication:
         operations: the table of operations.
         endpoint: URL of the service, no slash at the end: what refusals name, since they may go out before
             anything that the request says is to be trusted.
+        faults: what befalls requests on demand, once they are known to be sound.
     """
 
     def __init__(
-        self, engine: Engine, keys: Verifier, operations: Iterable[Operation], endpoint: str
+        self,
+        engine: Engine,
+        keys: Verifier,
+        operations: Iterable[Operation],
+        endpoint: str,
+        faults: Faults | None = None,
     ) -> None:
         self._engine = engine
         self._keys = keys
         self._router = Router(operations)
         self._endpoint = endpoint
+        self._faults = faults or Faults()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -67,6 +76,9 @@ class BatchApplication:
         try:
             response = await self._answer(scope, headers, receive)
         except DisconnectedError:
+            return
+        except HungUpError as error:
+            await hang_up(scope, receive, reset=error.reset)
             return
         except NotModifiedError:
             response = Response(HTTPStatus.NOT_MODIFIED)
@@ -93,10 +105,20 @@ class BatchApplication:
         body = parse_body(operation, raw, headers, older=version != API_VERSIONS[0])
         base = f"http://{headers['host']}"
         call = Call(operation, self._engine, ids, path, base, query, headers, body)
-        # From here on nothing awaits: the condition holds for the very state that the handler acts on.
+        if self._faults.of_requests:
+            where = {"operation": operation.name, "method": method, "path": path}
+            if await before(self._faults.of_requests, where):
+                with suppress(BatchError, NotModifiedError):
+                    self._carry_out(call).close()
+                raise HungUpError(reset=False)
+        return self._carry_out(call)
+
+    def _carry_out(self, call: Call) -> Response:
+        # Nothing awaits here: the condition holds for the very state that the handler acts on.
+        operation, headers = call.operation, call.headers
         with self._engine.guard():
             if operation.subject is not None and has_conditions(headers):
-                check_conditions(headers, _subject(call), reading=method in ("GET", "HEAD"))
+                check_conditions(headers, _subject(call), reading=operation.method in ("GET", "HEAD"))
             return operation.handler(call)
 
 
@@ -140,7 +162,8 @@ def read_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 def _refusal(error: BatchError, base: str, request_id: str) -> Response:
     body = envelope(error, base, request_id)
-    return Response(error.status, {"Content-Type": JSON_TYPE, "Content-Length": str(len(body))}, body)
+    headers = {"Content-Type": JSON_TYPE, "Content-Length": str(len(body))}
+    return Response(error.status, headers | (error.headers if isinstance(error, Refusal) else {}), body)
 
 
 async def _send(response: Response, receive: Receive, send: Send, *, head: bool) -> None:

@@ -27,6 +27,11 @@ class Response:
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes | FilePart = b""
 
+    def close(self) -> None:
+        """Let go of the file of a reply that is not sent."""
+        if not isinstance(self.body, bytes):
+            self.body.close()
+
 
 def json_response(status: int, document: dict[str, Any]) -> Response:
     """A JSON answer."""
