@@ -142,10 +142,10 @@ def serve(state: StateDirectory, options: Options, ready: Callable[[Endpoint], N
     except (FaultError, StateError, VersionError, NoContainersError) as error:
         raise DaemonError(str(error)) from None
     except sqlite3.Error as error:
-        raise DaemonError(
-            f"the database in {state.path} cannot be used: {error};"
-            " `azbatch local reset` begins anew, without its jobs"
-        ) from None
+        way_out = "`azbatch local reset` begins anew, without its jobs"
+        if "full" in str(error):
+            way_out = "make room on the disk and start it again, its jobs go on"
+        raise DaemonError(f"the database in {state.path} cannot be used: {error}; {way_out}") from None
     except OSError as error:
         if options.port:
             raise DaemonError(f"port {options.port} cannot be had: {error.strerror}") from None

@@ -40,6 +40,7 @@ _OWN = (
     "blobs",
     "trash",
     "applications",
+    "containers",
 )
 """What belongs to a service in its directory: what it makes, and the packages that users give it."""
 

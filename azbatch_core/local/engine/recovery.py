@@ -22,6 +22,7 @@ from azbatch_core.local.store.records import Job, Node, Pool, Preparation, Sched
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
+    from azbatch_core.local.store.records import Doc, TaskState
     from azbatch_core.local.store.tasks import Task
 
 __all__ = ["recover"]
@@ -69,15 +70,34 @@ def _end_try(account: Account, task: Task) -> None:
             expires=None if started is None else retention.expiry(now, retention_time),
             satisfied=False,
         )
+        info = {"result": "failure", "endTime": moment(now), "failureInfo": failure("TaskEnded")}
+        _note(account, job, task, "completed", info)
         jobs.end_with_manager(account, job, task.seq)
         return
     # It may run elsewhere next: nothing of this try is left behind.
     retention.clear(account, job, task)
+    requeued = task.stopping == "requeue"
+    _note(account, job, task, "active", {"requeueCount": task.requeues + requeued})
     account.store.subtasks.forget([task.seq])
-    if task.stopping == "requeue":
+    if requeued:
         table.requeue(task.seq, now)
     else:
         table.back(task.seq, now)
+
+
+def _note(account: Account, job: Job, task: Task, state: TaskState, info: Doc) -> None:
+    """Say among the recent tasks of its nodes what became of a task that was running there."""
+    keys = [task.node, *(subtask.node for subtask in account.store.subtasks.of_task(task.seq))]
+    for node in (account.nodes[key] for key in keys if key in account.nodes):
+        for entry in node.recent:
+            if (entry["jobId"], entry["taskId"], entry["taskState"]) == (job.id, task.id, "running"):
+                entry["taskState"] = state
+                entry["executionInfo"] |= info
+                if state == "active":
+                    del entry["executionInfo"]["startTime"]
+                else:
+                    node.tasks_run += 1
+                account.touch(node)
 
 
 def _load(account: Account) -> None:

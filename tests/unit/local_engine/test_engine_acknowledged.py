@@ -54,6 +54,10 @@ async def test_a_task_that_was_to_end_does_not_run_again(
     info = heir.info("t")
     assert (heir.state("t"), info["failureInfo"]["code"], info["retryCount"]) == ("completed", "TaskEnded", 0)
     assert heir.counts()["failed"] == 1
+    for node in heir.nodes():
+        (recent,) = node["recentTasks"]
+        assert (recent["taskState"], recent["executionInfo"]["result"]) == ("completed", "failure")
+        assert (node["totalTasksRun"], node["totalTasksSucceeded"]) == (1, 0)
     await heir.engine.stop()
 
 
@@ -89,6 +93,8 @@ async def test_a_try_that_died_with_the_service_leaves_no_folder(tmp_path: Path)
     service.engine.nodes.disable_scheduling("pool", node_of(service), "requeue")
     heir = await service.killed()
     assert not folder.exists()
+    (recent,) = heir.nodes()[0]["recentTasks"]
+    assert (recent["taskState"], "startTime" in recent["executionInfo"]) == ("active", False)
     await heir.engine.stop()
 
 

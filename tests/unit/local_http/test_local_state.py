@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import fcntl
 import json
+import sqlite3
 import stat
 import threading
 
@@ -12,6 +13,9 @@ import pytest
 
 from azbatch_core.local import daemon
 from azbatch_core.local.__main__ import main
+from azbatch_core.local.options import Options
+from azbatch_core.local.runtime.docker import left
+from azbatch_core.local.service import LocalService
 from azbatch_core.local.state import Endpoint, StateDirectory, StateError
 
 ENDPOINT = Endpoint("http://127.0.0.1:1", "local", "a2V5", 1, "0", "http://127.0.0.1:1/b", "b", "a2V5Mg==")
@@ -86,6 +90,19 @@ def test_an_identity_of_a_later_version_is_read(state):
     assert state.identity() == first
 
 
+@pytest.mark.parametrize(
+    ("reason", "way_out"),
+    [("database or disk is full", "make room"), ("file is not a database", "azbatch local reset")],
+)
+def test_nobody_is_told_to_throw_jobs_away_because_a_disk_is_full(state, monkeypatch, reason, way_out):
+    async def run(_service, _ready):
+        raise sqlite3.OperationalError(reason)
+
+    monkeypatch.setattr(LocalService, "run", run)
+    with pytest.raises(daemon.DaemonError, match=f"{reason}; .*{way_out}"):
+        daemon.serve(state, Options(), lambda _: None)
+
+
 def test_who_looks_whether_a_service_is_there_is_none(state):
     """Else a second one who looks takes the announcement of a killed service for that of one that lives."""
     with state.hold():
@@ -115,6 +132,7 @@ def test_stopping_what_does_not_run_says_so(state, tmp_path):
 
 def test_reset_deletes_a_services_state_and_nothing_else(state, tmp_path):
     state.identity()
+    (state.path / left.FOLDER).mkdir()
     daemon.reset(state)
     assert not state.path.exists()
     daemon.reset(state)
