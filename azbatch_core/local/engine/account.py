@@ -21,12 +21,12 @@ from azbatch_core.local.runtime.base import NodePlace
 
 if TYPE_CHECKING:
     import asyncio
-    from collections import deque
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from azbatch_core.local.clock import Cancellable, Clock
     from azbatch_core.local.engine.gangs import Hold
+    from azbatch_core.local.engine.scaling import Samples
     from azbatch_core.local.faults import Faults
     from azbatch_core.local.runtime.base import Outcome, Running, Runtime
     from azbatch_core.local.settings import Settings
@@ -124,19 +124,25 @@ class Account:
         self.schedule_ids: dict[str, Schedule] = {}
         self.due_schedules: dict[int, None] = {}
         self.timers: dict[tuple[TimerName, int], Cancellable] = {}
-        self.histories: dict[int, deque[tuple[datetime, dict[str, int]]]] = {}
+        self.histories: dict[int, Samples] = {}
+        self.turns = 0
         self.history = History()
         self.expiry: int | None = None
         self.stopping = False
         self._places: dict[int, NodePlace] = {}
         self._stamp = 0
+        self._when: datetime | None = None
+        self._ticks = 0
         self._awake: Cancellable | None = None
 
     # Time
 
     def now(self) -> int:
         """The present in ticks."""
-        return ticks_of(self.clock.now())
+        when = self.clock.now()
+        if when is not self._when:  # a virtual clock stands still for many calls
+            self._when, self._ticks = when, ticks_of(when)
+        return self._ticks
 
     def stamp(self) -> int:
         """The moment of a user's write: never the same twice, since the ETag is made of it."""
@@ -149,13 +155,21 @@ class Account:
 
     def after(self, name: TimerName, key: int, seconds: float, action: Callable[[], object]) -> None:
         """Call `action` and then tick, `seconds` from now; replaces the timer of the same name and key."""
+
+        def fire() -> None:
+            with self.whole():
+                action()
+            self.wake()
+
+        self.quietly_after(name, key, seconds, fire)
+
+    def quietly_after(self, name: TimerName, key: int, seconds: float, action: Callable[[], object]) -> None:
+        """Call `action`, which changes nothing, `seconds` from now; otherwise as `after`."""
         self.forget_timer(name, key)
 
         def fire() -> None:
             self.timers.pop((name, key), None)
-            with self.whole():
-                action()
-            self.wake()
+            action()
 
         self.timers[name, key] = self.clock.call_later(seconds, fire)
 

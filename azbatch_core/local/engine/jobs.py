@@ -12,6 +12,7 @@ from azbatch_core.local.wire.durations import TICKS_PER_SECOND
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
+    from azbatch_core.local.runtime.base import TaskKind
     from azbatch_core.local.store.records import DisableOption, Job
 
 __all__ = [
@@ -88,14 +89,13 @@ def _stop_all(account: Account, job: Job) -> None:
 
 def advance(account: Account, job: Job) -> None:
     """Take the next step of a job if what it waited for has come."""
-    kinds = {execution.kind for execution in account.of_job[job.key]}
     if job.state == "active":
         _end_if_all_complete(account, job)
-    elif job.state == "disabling" and "task" not in kinds:
+    elif job.state == "disabling" and not _any(account, job, "task"):
         account.set_job_state(job, "disabled", account.now())
     elif job.state == "enabling":
         account.set_job_state(job, "active", account.now())
-    elif job.state in {"terminating", "deleting"} and not kinds & {"task", "preparation"}:
+    elif job.state in {"terminating", "deleting"} and not _any(account, job, "task", "preparation"):
         preparation.start_releases(account, job)
         if account.of_job[job.key]:
             return
@@ -103,6 +103,10 @@ def advance(account: Account, job: Job) -> None:
             _complete(account, job)
         else:
             _wipe(account, job)
+
+
+def _any(account: Account, job: Job, *kinds: TaskKind) -> bool:
+    return any(execution.kind in kinds for execution in account.of_job[job.key])
 
 
 def _end_if_all_complete(account: Account, job: Job) -> None:

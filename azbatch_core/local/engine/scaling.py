@@ -43,8 +43,8 @@ def begin(account: Account, pool: Pool, *, made: bool = False) -> None:
         pool: its `spec` has the formula and the interval.
         made: the pool has just been made; the targets are those of its first resize.
     """
-    account.histories[pool.key] = deque(maxlen=HISTORY_SAMPLES)
-    account.after("sample", pool.key, SAMPLE_PERIOD.total_seconds(), lambda: _sample(account, pool))
+    account.histories[pool.key] = Samples()
+    _sample_later(account, pool)
     reschedule(account, pool, made=made)
 
 
@@ -59,7 +59,7 @@ def resume(account: Account, pool: Pool) -> None:
 
     A first sample is taken at once, so that the next evaluation does not take the pool for an idle one.
     """
-    account.histories[pool.key] = deque(maxlen=HISTORY_SAMPLES)
+    account.histories[pool.key] = Samples()
     _sample(account, pool)
     _arm(account, pool)
 
@@ -110,11 +110,32 @@ def _arm(account: Account, pool: Pool) -> None:
 
 
 def _sample(account: Account, pool: Pool) -> None:
-    account.histories[pool.key].append((account.clock.now(), _values(account, pool)))
-    account.after("sample", pool.key, SAMPLE_PERIOD.total_seconds(), lambda: _sample(account, pool))
+    with account.whole():
+        account.histories[pool.key].take(account, pool)
+    _sample_later(account, pool)
 
 
-def _values(account: Account, pool: Pool) -> dict[str, int]:
+def _sample_later(account: Account, pool: Pool) -> None:
+    seconds = SAMPLE_PERIOD.total_seconds()
+    account.quietly_after("sample", pool.key, seconds, lambda: _sample(account, pool))
+
+
+class Samples:
+    """The latest samples of a pool, oldest first; those between which nothing happened share their values."""
+
+    def __init__(self) -> None:
+        self.kept: deque[tuple[datetime, dict[str, float]]] = deque(maxlen=HISTORY_SAMPLES)
+        self._turn = -1
+
+    def take(self, account: Account, pool: Pool) -> None:
+        """Add one of this moment."""
+        same = self.kept and self._turn == account.turns
+        values = self.kept[-1][1] if same else _values(account, pool)
+        self._turn = account.turns
+        self.kept.append((account.clock.now(), values))
+
+
+def _values(account: Account, pool: Pool) -> dict[str, float]:
     """The service variables at this moment. What nodes use of their machine is not among them."""
     name = pool.id.lower()
     tasks: Counter[str] = Counter()
@@ -129,7 +150,7 @@ def _values(account: Account, pool: Pool) -> dict[str, int]:
     dedicated, spot = allocation.current(account, pool)
     states: Counter[str] = Counter(node.state for node in account.pool_nodes[pool.key].values())
     usable = sum(states[state] for state in USABLE)
-    return {
+    values = {
         "$ActiveTasks": tasks["ready"],
         "$RunningTasks": tasks["running"],
         "$PendingTasks": tasks["ready"] + tasks["running"],
@@ -142,16 +163,18 @@ def _values(account: Account, pool: Pool) -> dict[str, int]:
         "$UsableNodeCount": usable,
         "$SampleNodeCount": usable,
     }
+    return {name: float(value) for name, value in values.items()}
 
 
 def _series(account: Account, pool: Pool, formula: str, now: datetime) -> dict[str, SampleSeries]:
     """The samples of those variables that the formula may name."""
     words = tuple(word.lower() for word in _WORD.findall(formula))
-    history = account.histories.get(pool.key, ())
+    samples = account.histories.get(pool.key)
+    history = samples.kept if samples is not None else ()
     present = _values(account, pool)
     # A word may be an old name, which is the beginning of the new one; some too many do no harm.
     names = [name for name in present if any(name.lower().startswith(word) for word in words)]
-    series = {name: SampleSeries([(at, values[name]) for at, values in history]) for name in names}
+    series = {name: SampleSeries.recorded([(at, values[name]) for at, values in history]) for name in names}
     if not history:
         series |= {name: SampleSeries([(now, present[name])]) for name in _OF_NODES if name in names}
     return series

@@ -46,6 +46,7 @@ def tick(account: Account) -> None:
         or account.due_pools
     ):
         _turn(account)
+    account.turns += 1
     account.store.commit()
     account.history.look(account)
 

@@ -131,7 +131,8 @@ def resting_state(scheduling: Scheduling) -> NodeState:
 
 def with_recent(recent: list[Doc], entry: Doc) -> list[Doc]:
     """`recentTasks`, oldest first, with a task that began or ended."""
-    kept = [item for item in recent if (item["taskId"], item["jobId"]) != (entry["taskId"], entry["jobId"])]
+    task, job = entry["taskId"], entry["jobId"]
+    kept = [item for item in recent if item["taskId"] != task or item["jobId"] != job]
     return [*kept, entry][-RECENT_MOST:]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,8 +20,9 @@ class FreeSlots:
 
     def __init__(self) -> None:
         self._free: dict[int, int] = {}
-        # A dict as an ordered set: among equals, the one that has waited longest.
-        self._by_free: dict[int, dict[int, None]] = {}
+        # As ordered sets: among equals, the one that has waited longest. A plain dict would look at the gap
+        # that each node taken from its front has left, again and again.
+        self._by_free: dict[int, OrderedDict[int, None]] = {}
 
     def __contains__(self, node: int) -> bool:
         return node in self._free
@@ -37,7 +39,7 @@ class FreeSlots:
         """A node is usable, with so many free slots."""
         self.drop(node)
         self._free[node] = free
-        self._by_free.setdefault(free, {})[node] = None
+        self._by_free.setdefault(free, OrderedDict())[node] = None
 
     def drop(self, node: int) -> None:
         """A node is not usable; fine if it was not."""

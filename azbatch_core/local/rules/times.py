@@ -53,6 +53,7 @@ def seconds_of(duration: str) -> float:
     return parse_duration(duration) / TICKS_PER_SECOND
 
 
+@lru_cache(maxsize=4096)
 def limit_seconds(duration: str | None) -> float | None:
     """Seconds of a limit, None for the service's "unlimited" (and for anything as long)."""
     if duration is None:

@@ -52,15 +52,16 @@ class _Plan(NamedTuple):
 class ModelTry:
     """A `Running` that ends when its time is over. A coordination command takes no time."""
 
-    __slots__ = ("_cause", "_clock", "_plan", "_timer", "coordinated", "done", "started")
-    container: dict[str, Any] | None = None
+    __slots__ = ("_beside", "_cause", "_clock", "_plan", "_timer", "coordinated", "done", "started")
 
-    def __init__(self, launch: Launch, clock: Clock) -> None:
+    def __init__(self, launch: Launch, clock: Clock, beside: dict[ModelTry, None]) -> None:
         loop = asyncio.get_running_loop()
         self.started = clock.now()
         self.done: asyncio.Future[Outcome] = loop.create_future()
         self.coordinated: asyncio.Future[None] | None = None
         self._clock = clock
+        self._beside = beside
+        beside[self] = None
         self._cause: StopCause | None = None
         self._plan = _plan(launch)
         limit = launch.wall_time
@@ -72,6 +73,10 @@ class ModelTry:
             self._timer = clock.call_later(limit, self._wall_time_over)
         else:
             self._timer = clock.call_later(self._plan.seconds, self._end)
+
+    @property
+    def container(self) -> None:
+        """See `Running.container`; there is none."""
 
     def proceed(self) -> None:
         """See `Running.proceed`."""
@@ -96,6 +101,7 @@ class ModelTry:
         if self.done.done():
             return
         self._timer.cancel()
+        self._beside.pop(self, None)
         exit_code, failed = self._plan.exit_code, self._plan.failure
         if self._cause is not None:
             exit_code, failed = _KILLED, stop_failure(self._cause)
@@ -148,11 +154,7 @@ class ModelRuntime:
 
     def launch(self, launch: Launch) -> ModelTry:
         """See `Runtime.launch`."""
-        running = ModelTry(launch, self._clock)
-        beside = self._on_node.setdefault(launch.node.node_id, {})
-        beside[running] = None
-        running.done.add_done_callback(lambda _: beside.pop(running, None))
-        return running
+        return ModelTry(launch, self._clock, self._on_node.setdefault(launch.node.node_id, {}))
 
     def task_directory(self, place: NodePlace, job_id: str, task_id: str) -> Path:
         """See `Runtime.task_directory`: where its files would be."""

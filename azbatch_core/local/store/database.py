@@ -112,8 +112,11 @@ class Database:
         """
         if self._touched:
             run = self.begin()
+            tables: dict[str, list[tuple[int, bytes]]] = {}
             for (table, key), record in self._touched.items():
-                run.execute(f"INSERT OR REPLACE INTO {table} VALUES (?,?)", (key, orjson.dumps(record)))  # noqa: S608 - constant
+                tables.setdefault(table, []).append((key, orjson.dumps(record)))
+            for table, rows in tables.items():
+                run.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?,?)", rows)  # noqa: S608 - constant
         if self.connection.in_transaction:
             self.connection.execute("COMMIT")
         self._touched.clear()

@@ -72,7 +72,7 @@ async def test_a_pool_follows_its_queue_up_and_back_to_zero(service: Service) ->
         "$TargetDedicatedNodes=0;$TargetLowPriorityNodes=0;$NodeDeallocationOption=taskcompletion"
         ";share=90;tasks=0"
     )
-    assert len(service.engine.account.histories[1]) == HISTORY_SAMPLES
+    assert len(service.engine.account.histories[1].kept) == HISTORY_SAMPLES
 
 
 async def test_the_document_shows_formula_interval_and_first_run(service: Service) -> None:
