@@ -182,7 +182,7 @@ class TaskCommands(Commands):
         """
         job, task = self._changeable(job_id, task_id)
         constraints = body.get("constraints") or {}
-        check_at_least(constraints, "maxTaskRetryCount", -1, "constraints.")
+        check_at_least(constraints, "maxTaskRetryCount", -1)
         check_seconds(constraints, "maxWallClockTime")
         check_seconds(constraints, "retentionTime")
         if task.state == "completed":

@@ -34,11 +34,11 @@ def check_metadata(body: Doc) -> None:
             raise BatchError("EmptyMetadataKey")
 
 
-def check_at_least(body: Doc, name: str, least: int, path: str = "") -> None:
+def check_at_least(body: Doc, name: str, least: int) -> None:
     """A number that must not be below `least`."""
     value = body.get(name)
     if value is not None and value < least:
-        raise invalid_property(path + name, value, f"The value cannot be less than {least}.")
+        raise invalid_property(name, value, f"The value cannot be less than {least}.")
 
 
 def check_seconds(body: Doc, name: str, *, least: float = 0.0, most: float | None = None) -> None:

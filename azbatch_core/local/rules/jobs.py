@@ -87,9 +87,7 @@ def check_specification(body: Doc, *, scheduled: bool = False) -> None:
             "jobReleaseTask", release.get("id"), "A job release task needs a job preparation task."
         )
     if preparation:
-        check_at_least(
-            preparation.get("constraints") or {}, "maxTaskRetryCount", -1, "jobPreparationTask.constraints."
-        )
+        check_at_least(preparation.get("constraints") or {}, "maxTaskRetryCount", -1)
     if release:
         check_seconds(release, "maxWallClockTime", most=_RELEASE_MOST)
     for special, default in ((preparation, "jobpreparation"), (release, "jobrelease")):
@@ -120,7 +118,7 @@ def _check_common(body: Doc) -> None:
     if parallel is not None and parallel != -1 and parallel < 1:
         raise invalid_property("maxParallelTasks", parallel, "The value is -1 or greater than 0.")
     constraints = body.get("constraints") or {}
-    check_at_least(constraints, "maxTaskRetryCount", -1, "constraints.")
+    check_at_least(constraints, "maxTaskRetryCount", -1)
     check_seconds(constraints, "maxWallClockTime")
     check_metadata(body)
 

@@ -30,9 +30,9 @@ def check_manager(body: Doc) -> None:
         special = body.get(name)
         if special and (special.get("id") or default).lower() == manager["id"].lower():
             raise BatchError(code)
-    check_at_least(manager, "requiredSlots", 1, "jobManagerTask.")
+    check_at_least(manager, "requiredSlots", 1)
     constraints = manager.get("constraints") or {}
-    check_at_least(constraints, "maxTaskRetryCount", -1, "jobManagerTask.constraints.")
+    check_at_least(constraints, "maxTaskRetryCount", -1)
     check_seconds(constraints, "maxWallClockTime")
     check_seconds(constraints, "retentionTime")
 

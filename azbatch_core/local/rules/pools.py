@@ -123,7 +123,7 @@ def check_fields(body: Doc) -> None:
     check_metadata(body)
     start = body.get("startTask")
     if start:
-        check_at_least(start, "maxTaskRetryCount", -1, "startTask.")
+        check_at_least(start, "maxTaskRetryCount", -1)
 
 
 def check_resize(body: Doc) -> None:

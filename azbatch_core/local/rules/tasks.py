@@ -74,7 +74,7 @@ def check_new(job: Job, body: Doc) -> None:
     check_at_least(body, "requiredSlots", 1)
     constraints = body.get("constraints")
     if constraints:
-        check_at_least(constraints, "maxTaskRetryCount", -1, "constraints.")
+        check_at_least(constraints, "maxTaskRetryCount", -1)
         check_seconds(constraints, "maxWallClockTime")
         check_seconds(constraints, "retentionTime")
     if body.get("dependsOn"):
