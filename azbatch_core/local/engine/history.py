@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["History", "Sample", "Span"]
 
-_PERIOD_SECONDS = 2
-_PERIOD = _PERIOD_SECONDS * TICKS_PER_SECOND
+_PERIOD = 2 * TICKS_PER_SECOND
 _SAMPLES_MOST = 600
 _SPANS_MOST = 5000
 
@@ -75,8 +74,7 @@ class History:
         self._running: Counter[int] = Counter()
         self._samples: dict[int, list[Sample]] = {}
         self._spans: deque[Span] = deque(maxlen=_SPANS_MOST)
-        self._latest = 0
-        self._armed = False
+        self._changed: set[int] = set()
 
     def node_moved(self, pool: int, old: str | None, new: str | None) -> None:
         """A node of a pool went from one state to another; None: it was not there, or is not any more."""
@@ -85,10 +83,12 @@ class History:
             counts[old] -= 1
         if new is not None:
             counts[new] += 1
+        self._changed.add(pool)
 
     def task_placed(self, pool: int, by: int) -> None:
         """So many more tasks occupy nodes of a pool."""
         self._running[pool] += by
+        self._changed.add(pool)
 
     def ended(self, execution: Execution, outcome: Outcome | None) -> None:
         """A try is over; one that never began leaves no trace."""
@@ -105,30 +105,27 @@ class History:
         self._samples.pop(pool, None)
         self._running.pop(pool, None)
 
+    def pool_changed(self, pool: int) -> None:
+        """Its queue or its targets may be others."""
+        self._changed.add(pool)
+
     def look(self, account: Account) -> None:
-        """Something may have changed: take a sample now or, if the latest is very new, a little later.
+        """Take samples of the pools that have changed.
 
-        So a change is never missed, nothing is sampled while nothing changes, and many changes cost little.
+        Changes that follow a sample within two seconds go into it, so the last state is always the true one;
+        while nothing changes nothing is done.
         """
-        age = account.now() - self._latest
-        if age >= _PERIOD or age < 0:
-            self._sample(account)
-        elif not self._armed:
-            self._armed = True
-            account.clock.call_later((_PERIOD - age) / TICKS_PER_SECOND, lambda: self._look_again(account))
+        for key in self._changed:
+            pool = account.pools.get(key)
+            if pool is not None:
+                self._keep(key, self.present(account, pool))
+        self._changed.clear()
 
-    def _look_again(self, account: Account) -> None:
-        self._armed = False
-        if not account.stopping:
-            self._sample(account)
-
-    def _sample(self, account: Account) -> None:
-        self._latest = account.now()
-        for pool in account.pools.values():
-            sample = self.present(account, pool)
-            series = self._samples.setdefault(pool.key, [])
-            if series and series[-1][1:] == sample[1:]:
-                continue
+    def _keep(self, pool: int, sample: Sample) -> None:
+        series = self._samples.setdefault(pool, [])
+        if series and 0 <= sample.at - series[-1].at < _PERIOD:
+            series[-1] = sample._replace(at=series[-1].at)
+        elif not series or series[-1][1:] != sample[1:]:
             series.append(sample)
             if len(series) > _SAMPLES_MOST:
                 # What is long past is kept ever more coarsely.

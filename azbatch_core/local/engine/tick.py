@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from azbatch_core.local.engine.account import Account, Execution
     from azbatch_core.local.runtime.base import Outcome
+    from azbatch_core.local.store.records import Job
 
 __all__ = ["tick"]
 
@@ -59,14 +60,22 @@ def _turn(account: Account) -> None:
         node_actions.check(account, node)
     for job in _drain(account.due_jobs, account.jobs):
         jobs.advance(account, job)
+        _note_pool(account, job)
         if job.schedule is not None and job.state not in QUOTA_STATES:
             account.due_schedules[job.schedule] = None
     for schedule in _drain(account.due_schedules, account.schedules):
         schedules.advance(account, schedule)
     for pool in _drain(account.due_pools, account.pools):
+        account.history.pool_changed(pool.key)
         allocation.advance(account, pool)
         if pool.key in account.pools:
             fill_pool(account, pool)
+
+
+def _note_pool(account: Account, job: Job) -> None:
+    pool = account.pool_ids.get(job.pool_id.lower())
+    if pool is not None:
+        account.history.pool_changed(pool.key)
 
 
 def _drain(due: dict[int, None], records: dict[int, _R]) -> Iterator[_R]:

@@ -31,23 +31,37 @@ async def test_samples_follow_queue_running_target_and_nodes(service: Service) -
         service.task(str(number), "sleep 10")
     await service.pass_time(60)
     found = steps(seen(service))
-    assert found[-1] == [60, 0, 0, 2, {"idle": 2}]
-    # Each holds until the next; what changed within two seconds of a sample shows up after these.
-    assert [row for row in found if row[0] in {2, 10, 20, 30}] == [
-        [2, 3, 2, 2, {"running": 2}],
+    assert found == [
+        [0, 3, 2, 2, {"running": 2}],
         [10, 1, 2, 2, {"running": 2}],
         [20, 0, 1, 2, {"idle": 1, "running": 1}],
         [30, 0, 0, 2, {"idle": 2}],
+        [60, 0, 0, 2, {"idle": 2}],
     ]
 
 
-async def test_nothing_is_sampled_while_nothing_changes(service: Service) -> None:
+async def test_many_changes_at_once_are_one_sample_and_none_is_missed(service: Service) -> None:
     await service.pool(nodes=1)
+    service.job()
+    for number in range(40):
+        service.task(str(number), "sleep 0.1")
+    await service.pass_time(60)
+    found = steps(seen(service))
+    assert [row[0] for row in found] == [0, 2, 4, 60]
+    assert found[-2][1:] == [0, 0, 1, {"idle": 1}]
+
+
+async def test_a_queue_that_goes_at_once_is_noticed(service: Service) -> None:
+    await service.pool(nodes=0)
+    service.job()
+    service.task("a")
+    service.task("b")
     await service.pass_time(10)
-    before = len(service.engine.account.history.samples(1, 0))
-    await service.pass_time(86_400)
-    assert len(service.engine.account.history.samples(1, 0)) == before
-    assert not service.clock._timers
+    service.engine.tasks.terminate("job", "a")
+    await service.pass_time(10)
+    service.engine.jobs.terminate("job", {})
+    await service.pass_time(10)
+    assert [row[:2] for row in steps(seen(service))] == [[0, 2], [10, 1], [20, 0], [30, 0]]
 
 
 async def test_samples_since_a_moment_begin_with_the_one_that_held_then(service: Service) -> None:
@@ -55,7 +69,7 @@ async def test_samples_since_a_moment_begin_with_the_one_that_held_then(service:
     service.job()
     service.task("a", "sleep 10")
     await service.pass_time(100)
-    assert [row[0] for row in steps(seen(service, START_MS + 5_000))] == [2, 10, 100]
+    assert [row[0] for row in steps(seen(service, START_MS + 5_000))] == [0, 10, 100]
 
 
 async def test_spans_tell_each_try_and_how_it_ended(service: Service) -> None:

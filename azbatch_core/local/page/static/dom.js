@@ -72,8 +72,18 @@ export function bytes(count) {
 }
 
 export const clockTime = (ms) => new Date(ms).toLocaleTimeString("en-GB");
+const FULL = new Intl.DateTimeFormat("sv-SE", {
+  year: "numeric",
+  month: "2-digit",
+  day: "2-digit",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  timeZoneName: "short",
+});
+
 /** In the browser's zone, as every time on the page; Swedish writes dates as ISO does. */
-export const fullTime = (ms) => new Date(ms).toLocaleString("sv-SE", { timeZoneName: "short" });
+export const fullTime = (ms) => FULL.format(ms);
 
 /** Node ids are long and alike: shortened as the command line does. */
 export const shortNode = (id) => (id.length <= 20 ? id : `${id.slice(0, 12)}…${id.slice(-2)}`);
