@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 
 export const NODE_GROUPS = {
-  running: { sign: "▶", label: "running tasks" },
+  running: { sign: "▶", label: "running" },
   idle: { sign: "○", label: "idle" },
   coming: { sign: "…", label: "starting" },
   leaving: { sign: "↓", label: "leaving" },
