@@ -140,7 +140,11 @@ def signal_of(pid: int) -> None:
     from pathlib import Path
 
     os.kill(pid, 0)
-    if Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] == "Z":
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        raise ProcessLookupError from None
+    if state == "Z":
         raise ProcessLookupError
 
 
