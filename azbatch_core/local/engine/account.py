@@ -47,7 +47,17 @@ __all__ = ["Account", "Counts", "Execution", "StopReason", "TimerName"]
 _LOG = logging.getLogger(__name__)
 
 TimerName = Literal[
-    "boot", "resize", "wall clock", "wipe", "retention", "sample", "evaluation", "schedule", "hold"
+    "boot",
+    "resize",
+    "wall clock",
+    "wipe",
+    "retention",
+    "sample",
+    "evaluation",
+    "schedule",
+    "hold",
+    "fault",
+    "notice",
 ]
 
 
@@ -97,6 +107,8 @@ class Account:
         self.base = settings.endpoint
         self.tick: Callable[[], None] = lambda: None
         self.gave_up: Callable[[], object] = lambda: None
+        self.befall: Callable[[Node], None] = lambda _: None
+        self.no_capacity: dict[int, int] = {}
         self.pools: dict[int, Pool] = {}
         self.pool_ids: dict[str, Pool] = {}
         self.nodes: dict[int, Node] = {}
@@ -258,6 +270,7 @@ class Account:
         self.free[node.pool].drop(node.key)
         del self.nodes[node.key], self.pool_nodes[node.pool][node.key], self.on_node[node.key]
         self._places.pop(node.key, None)
+        self.no_capacity.pop(node.key, None)
         self.addresses.discard(node.address)
         self.due_nodes.pop(node.key, None)
         self.due_pools[node.pool] = None

@@ -6,15 +6,26 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine.nodes import begin_leaving, boot, stay
+from azbatch_core.local.engine.trouble import grant
 from azbatch_core.local.rules.nodes import address_of, node_id
-from azbatch_core.local.rules.pools import fill, quota_error, resize_error
+from azbatch_core.local.rules.pools import fill, resize_error
+from azbatch_core.local.rules.times import seconds_of
 from azbatch_core.local.store.records import Node, Pool
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.store.records import Allocation, Doc
 
-__all__ = ["advance", "begin_delete", "begin_removal", "begin_resize", "current", "new_pool", "stop_resize"]
+__all__ = [
+    "advance",
+    "begin_delete",
+    "begin_removal",
+    "begin_resize",
+    "current",
+    "is_short",
+    "new_pool",
+    "stop_resize",
+]
 
 
 def current(account: Account, pool: Pool) -> tuple[int, int]:
@@ -65,24 +76,38 @@ def start_resize(account: Account, pool: Pool) -> None:
     """Add or take away the nodes that the targets ask for."""
     pool.resize_started = True
     account.touch(pool)
+    late: list[Doc] = []
     for dedicated, target in ((True, pool.dedicated), (False, pool.spot)):
         nodes = [
             node
             for node in account.pool_nodes[pool.key].values()
             if node.dedicated == dedicated and node.leaving is None
         ]
-        wanted = target - len(nodes)
-        room = account.settings.node_quota - sum(map(len, account.pool_nodes.values()))
-        if wanted > room:
-            kind = "dedicated" if dedicated else "low priority"
-            pool.resize_errors.append(quota_error(kind, account.settings.node_quota))
-        for _ in range(min(wanted, room)):
+        got = grant(account, pool, target - len(nodes), dedicated=dedicated)
+        pool.resize_errors += got.errors
+        late += got.late
+        for _ in range(got.nodes):
             _add_node(account, pool, dedicated=dedicated)
         surplus = len(nodes) - target
         if surplus > 0:
             for node in sorted(nodes, key=lambda node: _worth(account, node))[:surplus]:
                 begin_leaving(account, node, pool.deallocation)
     account.due_pools[pool.key] = None
+    if late:
+        seconds = seconds_of(pool.resize_timeout)
+        account.after("resize", pool.key, seconds, lambda: _time_out(account, pool, late))
+
+
+def _time_out(account: Account, pool: Pool, errors: list[Doc]) -> None:
+    pool.resize_errors += errors
+    account.touch(pool)
+    account.due_pools[pool.key] = None
+
+
+def is_short(account: Account, pool: Pool) -> bool:
+    """Whether a resize that has begun waits for nodes that it has not got: then it is to begin again."""
+    staying = [node for node in account.pool_nodes[pool.key].values() if node.leaving is None]
+    return pool.state == "active" and not pool.resize_errors and len(staying) < pool.dedicated + pool.spot
 
 
 def _worth(account: Account, node: Node) -> tuple[bool, bool, int, int]:

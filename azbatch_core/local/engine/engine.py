@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.engine import striking
 from azbatch_core.local.engine.account import Account
 from azbatch_core.local.engine.fault_commands import FaultCommands
 from azbatch_core.local.engine.job_commands import JobCommands
@@ -53,6 +54,7 @@ class Engine:
         self.account = Account(settings, clock, runtime, store, faults or Faults())
         self.account.tick = lambda: tick(self.account)
         self.account.gave_up = gave_up
+        self.account.befall = lambda node: striking.befall(self.account, node)
         self.faults = FaultCommands(self.account)
         self.pools = PoolCommands(self.account)
         self.nodes = NodeCommands(self.account)
@@ -66,6 +68,8 @@ class Engine:
         """Take up what an earlier process left; on return nothing that it started is alive."""
         self.account.runtime.kill_orphans()
         recover(self.account)
+        for fault in self.account.faults:
+            striking.arm(self.account, fault)
         self.account.store.commit()
         self.account.wake()
 

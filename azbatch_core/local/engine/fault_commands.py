@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.engine import striking
 from azbatch_core.local.engine.base import Commands
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.faults import FaultError, read_fault
@@ -32,6 +33,7 @@ class FaultCommands(Commands):
         try:
             fault = read_fault(document)
             self.account.faults.add(fault)
+            striking.arm(self.account, fault)
         except FaultError as error:
             raise BatchError("InvalidRequestBody", Reason=f"{error}.") from None
         self.done()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine.packages import resolve
+from azbatch_core.local.engine.trouble import launch_fault
 from azbatch_core.local.rules.gangs import as_member
 from azbatch_core.local.rules.pools import container_configuration
 from azbatch_core.local.rules.tasks import environment
@@ -49,6 +51,8 @@ def launch(account: Account, execution: Execution) -> int:
     gang = execution.gang
     if gang is not None:
         made = as_member(made, spec["multiInstanceSettings"], gang.hosts, gang.primary.node.address)
+    if account.faults.of_launches:
+        made = replace(made, fault=launch_fault(account, execution, made))
     running = account.runtime.launch(made)
     account.watch(execution, running)
     return ticks_of(running.started)

@@ -28,7 +28,7 @@ def refuse_above_quota(account: Account) -> None:
     """
     number = sum(job.state in rules.QUOTA_STATES for job in account.jobs.values())
     number += sum(schedule.state not in {"completed", "deleting"} for schedule in account.schedules.values())
-    if number >= account.settings.job_quota:
+    if number >= account.faults.quota("jobs", account.settings.job_quota):
         raise BatchError("ActiveJobAndScheduleQuotaReached")
 
 
@@ -89,7 +89,7 @@ def _give_auto_pool(account: Account, job: Job, schedule: Schedule | None, now: 
 
 def _refusal(account: Account, pool: Doc) -> str | None:
     """The code of why an auto pool cannot be made, None if it can."""
-    if len(account.pools) >= account.settings.pool_quota:
+    if len(account.pools) >= account.faults.quota("pools", account.settings.pool_quota):
         return "AutoPoolCreationFailedWithQuotaReached"
     try:
         pool_rules.check_formula(pool.get("autoScaleFormula") or "$TargetDedicatedNodes=0")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine import preparation
 from azbatch_core.local.engine.nodes import (
+    boot,
     check_leaving,
     come_up,
     held,
@@ -15,12 +16,13 @@ from azbatch_core.local.engine.nodes import (
     rerun_start,
 )
 from azbatch_core.local.rules.nodes import GOING_DOWN, KEEPS_DISK, resting_state
+from azbatch_core.local.wire.durations import TICKS_PER_SECOND
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.store.records import Deallocation, Node, NodeState
 
-__all__ = ["check", "disable", "enable", "go_down", "resume", "start"]
+__all__ = ["check", "disable", "enable", "go_down", "preempt", "resume", "start"]
 
 
 def go_down(account: Account, node: Node, state: NodeState, option: Deallocation) -> None:
@@ -61,13 +63,32 @@ def _halted(account: Account, node: Node, began: int) -> None:
     preparation.outlive(account, node, wiped=wiped)
     if wiped:
         account.store.tasks.lose_files(node.key)
-    if node.state == "reimaging":
+    if node.state in {"reimaging", "preempted"}:
         node.users = {}
         account.touch(node)
-    if node.state == "deallocating":
+    if node.state == "preempted":
+        wait = account.no_capacity.pop(node.key, began) - account.now()
+        account.after("boot", node.key, max(0.0, wait / TICKS_PER_SECOND), lambda: _come_back(account, node))
+    elif node.state == "deallocating":
         account.set_node_state(node, "deallocated")
     else:
         come_up(account, node, began)
+
+
+def preempt(account: Account, node: Node, seconds: float) -> None:
+    """Take a spot node's machine away: it loses its disk, its tasks go back to the queue, no count moved.
+
+    It stays in its pool and comes back with the same id (documented for spot nodes) when there is capacity
+    again, `seconds` from now.
+    """
+    account.no_capacity[node.key] = account.now() + int(seconds * TICKS_PER_SECOND)
+    go_down(account, node, "preempted", "requeue")
+
+
+def _come_back(account: Account, node: Node) -> None:
+    node.booted = node.start = None
+    account.touch(node)
+    boot(account, node)
 
 
 def start(account: Account, node: Node) -> None:

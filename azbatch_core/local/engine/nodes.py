@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from azbatch_core.local.engine.account import Execution
 from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.engine.packages import resolve
+from azbatch_core.local.engine.trouble import boot_time, notice
 from azbatch_core.local.rules.nodes import resting_state
 from azbatch_core.local.rules.pools import container_configuration
 from azbatch_core.local.rules.times import moment, ticks_of
@@ -40,9 +41,9 @@ __all__ = [
 
 def boot(account: Account, node: Node) -> None:
     """Bring a node up: creating, starting, its start task, idle."""
-    half = account.settings.boot_time / 2
     if not make_folders(account, node):
         return
+    half = boot_time(account, node) / 2
     account.set_node_state(node, "creating")
 
     def start() -> None:
@@ -60,7 +61,7 @@ def come_up(account: Account, node: Node, began: int) -> None:
             _up(account, node)
 
     elapsed = (account.now() - began) / TICKS_PER_SECOND
-    account.after("boot", node.key, max(0.0, account.settings.boot_time - elapsed), up)
+    account.after("boot", node.key, max(0.0, boot_time(account, node) - elapsed), up)
 
 
 def make_folders(account: Account, node: Node) -> bool:
@@ -199,6 +200,7 @@ def open_node(account: Account, node: Node) -> None:
         account.free[node.pool].put(node.key, total - slots)
     account.set_node_state(node, "running" if slots else resting_state(node.scheduling))
     account.due_pools[node.pool] = None
+    notice(account, node)
 
 
 def evict(account: Account, node: Node, reason: StopReason) -> None:

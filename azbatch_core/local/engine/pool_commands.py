@@ -53,7 +53,7 @@ class PoolCommands(Commands):
         found = self.account.pool_ids.get(pool_id.lower())
         if found is not None:
             raise BatchError("PoolBeingDeleted" if found.state == "deleting" else "PoolExists")
-        if len(self.account.pools) >= self.account.settings.pool_quota:
+        if len(self.account.pools) >= self.account.faults.quota("pools", self.account.settings.pool_quota):
             raise BatchError("PoolQuotaReached")
 
     def get(self, pool_id: str) -> Doc:

@@ -45,7 +45,7 @@ def recover(account: Account) -> None:
         _resume_node(account, node)
     for pool in account.pools.values():
         account.due_pools[pool.key] = None
-        if pool.allocation == "resizing" and not pool.resize_started:
+        if pool.allocation == "resizing" and (not pool.resize_started or allocation.is_short(account, pool)):
             _resume_resize(account, pool)
         if pool.spec["enableAutoScale"] and pool.state != "deleting":
             scaling.resume(account, pool)

@@ -9,6 +9,7 @@ import orjson
 from azbatch_core.local.engine import jobs, preparation, retention
 from azbatch_core.local.engine.execution import Execution
 from azbatch_core.local.engine.launching import launch
+from azbatch_core.local.engine.trouble import notice
 from azbatch_core.local.rules.exits import consequence, wants_retry
 from azbatch_core.local.rules.nodes import resting_state, with_recent
 from azbatch_core.local.rules.tasks import number_of, recent_info
@@ -82,6 +83,7 @@ def begin(account: Account, execution: Execution, job: Job) -> int:
         found.ran = True
         account.touch(found)
     started = launch(account, execution)
+    notice(account, node)
     note(account, execution, job, "running", recent_info(started, execution.retries, execution.requeues))
     return started
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.local.faults.kinds import REQUEST_KINDS
+from azbatch_core.local.faults.kinds import LAUNCH_STEPS, NODE_KINDS, REQUEST_KINDS
 from azbatch_core.local.faults.reading import FaultError
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ class Faults:
 
     Attributes:
         of_requests: Those that the dispatch of requests looks at.
+        of_nodes: Those that come over nodes.
+        of_launches: Whether any comes over tries of tasks.
     """
 
     def __init__(self, faults: Iterable[Fault] = ()) -> None:
@@ -28,6 +30,8 @@ class Faults:
         self._by_id: dict[str, Fault] = {}
         self._by_kind: dict[str, list[Fault]] = {}
         self.of_requests: list[Fault] = []
+        self.of_nodes: list[Fault] = []
+        self.of_launches = False
         for fault in faults:
             self.add(fault)
 
@@ -73,6 +77,8 @@ class Faults:
         for fault in self._by_id.values():
             self._by_kind.setdefault(fault.kind, []).append(fault)
         self.of_requests = [fault for fault in self._by_id.values() if fault.kind in REQUEST_KINDS]
+        self.of_nodes = [fault for fault in self._by_id.values() if fault.kind in NODE_KINDS]
+        self.of_launches = not LAUNCH_STEPS.keys().isdisjoint(self._by_kind)
 
     def of(self, kind: str) -> list[Fault]:
         """The faults of a kind."""

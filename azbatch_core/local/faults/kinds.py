@@ -9,7 +9,7 @@ __all__ = ["KINDS", "LAUNCH_STEPS", "NODE_KINDS", "REQUEST_KINDS", "Kind"]
 _COUNTED = ("count", "skip", "probability", "seed")
 _REQUEST = ("operation", "method", "path", *_COUNTED)
 _TASK = ("pool", "node", "job", "task", *_COUNTED)
-_NODE = ("pool", "node", "count", "after", "at")
+_NODE = (*_TASK, "after", "at")
 
 
 class Kind(NamedTuple):
@@ -50,10 +50,14 @@ REQUEST_KINDS: dict[str, Kind] = {
 
 NODE_KINDS: dict[str, Kind] = {
     "preempt": Kind(
-        "spot nodes are preempted, and come back after `lasts` seconds (10 if not given)", (*_NODE, "lasts")
+        "spot nodes are preempted, and come back after `lasts` seconds (10 if not given); with `job` or"
+        " `task`, those that run such a task",
+        (*_NODE, "lasts"),
     ),
     "unusable": Kind(
-        "nodes become unusable, with an error of `code` and `message` if given", (*_NODE, "code", "message")
+        "nodes become unusable, with an error of `code` and `message` if given; with `job` or `task`, those"
+        " that run such a task",
+        (*_NODE, "code", "message"),
     ),
 }
 """Trouble that comes over nodes: at once or at its time, then over nodes as they come up."""

@@ -35,12 +35,12 @@ USABLE: frozenset[NodeState] = frozenset({"idle", "running"})
 """States in which a node takes tasks."""
 
 COMING: frozenset[NodeState] = frozenset(
-    {"creating", "starting", "waitingforstarttask", "rebooting", "reimaging"}
+    {"creating", "starting", "waitingforstarttask", "rebooting", "reimaging", "preempted"}
 )
 """States that end in a usable node if all goes well."""
 
 GoingDown = Literal["rebooting", "reimaging", "deallocating"]
-GOING_DOWN: frozenset[NodeState] = frozenset({"rebooting", "reimaging", "deallocating"})
+GOING_DOWN: frozenset[NodeState] = frozenset({"rebooting", "reimaging", "deallocating", "preempted"})
 """States in which a node gets rid of its tasks and then goes down."""
 
 KEEPS_DISK: frozenset[NodeState] = frozenset({"rebooting"})

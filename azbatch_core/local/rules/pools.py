@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Change = Callable[[Doc, Doc], Doc]
 
 __all__ = [
+    "allocation_error",
     "auto_scale_run",
     "check_fields",
     "check_formula",
@@ -35,10 +36,12 @@ __all__ = [
     "check_removal",
     "check_resize",
     "container_configuration",
+    "cores_of",
     "fill",
     "fill_start_task",
     "patched",
     "pool_document",
+    "quota_error",
     "replaced",
     "resize_error",
 ]
@@ -47,6 +50,8 @@ _SLOTS_MOST = 256
 _RESIZE_LEAST = 300.0
 _REMOVED_MOST = 100
 _INTERVAL_LEAST, _INTERVAL_MOST = 300.0, 168 * 3600.0
+_CORES = re.compile(r"(?:standard|basic)_[a-z]+(\d+)", re.IGNORECASE)
+_NO_CORES = "The specified account has reached core quota"
 _VM_SIZE = re.compile(r"(standard|basic)_[a-z0-9_\-]+", re.IGNORECASE)
 _REPLACEABLE = ("startTask", "metadata", "applicationPackageReferences")
 _PATCHABLE = (
@@ -232,13 +237,30 @@ def resize_error(kind: str) -> Doc:
     }
 
 
-def quota_error(kind: str, quota: int) -> Doc:
-    """The record of a resize that met the account's limit; `kind` as in `resize_error`."""
-    return {
-        "code": "AccountCoreQuotaReached" if kind == "dedicated" else "AccountSpotCoreQuotaReached",
-        "message": "The specified account has reached core quota",
-        "values": [{"name": "Reason", "value": f"This local service holds at most {quota} nodes"}],
+def allocation_error(code: str, kind: str, reason: str | None = None) -> Doc:
+    """The record of a resize that the service could not carry out; `kind` as in `resize_error`."""
+    short = f"Desired number of {kind} nodes could not be allocated"
+    messages = {
+        "AllocationFailed": short,
+        "AllocationTimedout": f"{short} as the resize timeout was reached",
+        "Unknown": "An unknown error has occurred",
     }
+    error: Doc = {"code": code, "message": messages.get(code, _NO_CORES)}
+    if reason:
+        error["values"] = [{"name": "Reason", "value": reason}]
+    return error
+
+
+def cores_of(vm_size: str) -> int:
+    """The cores of a VM size by its name: `standard_d2s_v3` has 2 (documented naming convention)."""
+    found = _CORES.match(vm_size)
+    return int(found[1]) if found else 1
+
+
+def quota_error(kind: str, reason: str) -> Doc:
+    """The record of a resize that met the account's limit; `kind` as in `resize_error`."""
+    code = "AccountCoreQuotaReached" if kind == "dedicated" else "AccountSpotCoreQuotaReached"
+    return allocation_error(code, kind, reason)
 
 
 def pool_document(pool: Pool, base: str, current: tuple[int, int]) -> Doc:

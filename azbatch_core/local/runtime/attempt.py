@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 from azbatch_core.local.runtime import directories
 from azbatch_core.local.runtime.base import Outcome
 from azbatch_core.local.runtime.environment import task_environment
-from azbatch_core.local.runtime.failures import TaskFailure, disk_failure, exit_failure, failure, stop_failure
+from azbatch_core.local.runtime.failures import (
+    TaskFailure,
+    disk_failure,
+    exit_failure,
+    failure,
+    scripted,
+    stop_failure,
+)
 from azbatch_core.local.runtime.host import OUTPUT_FLAGS
 
 if TYPE_CHECKING:
@@ -106,19 +113,32 @@ class Attempt:
         if stopped := self._stop_record():
             return stopped
         directory = self._prepare()
+        self._strike("folder")
         if self.launch.packages:
             await self._install(self.launch.packages)
+        self._strike("download")
         if self.launch.common_resource_files:
             await self._stage(self.launch.common_resource_files, directory)
         if self.launch.resource_files:
             await self._stage(self.launch.resource_files, directory / "wd")
         if stopped := self._stop_record():
             return stopped
+        self._strike("image")
+        fault = self.launch.fault
+        if fault is not None and fault.step == "command":
+            self._exit_code = fault.exit_code
+            return exit_failure()
         failed = await self._execute(directory)
         # Only what ran has output files; a lost node cannot send any.
         if not self.launch.output_files or self._exit_code is None or self._node_lost.done():
             return failed
         return await self._upload(directory, failed)
+
+    def _strike(self, step: str) -> None:
+        """Fail at a step that is to fail on demand."""
+        fault = self.launch.fault
+        if fault is not None and fault.step == step:
+            raise scripted(fault.code, fault.message)
 
     def _prepare(self) -> Path:
         """Empty folders, with the two output files: they exist even where no program is found."""
@@ -191,6 +211,7 @@ class Attempt:
 
         environment = task_environment(self._runtime.config, self.launch, directory)
         try:
+            self._strike("upload")
             await self._in_thread(
                 lambda given_up: upload(
                     self.launch.output_files,

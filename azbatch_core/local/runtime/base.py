@@ -96,6 +96,23 @@ class Package:
 
 
 @dataclass(frozen=True)
+class LaunchFault:
+    """What is to go wrong with a try, on demand.
+
+    Attributes:
+        step: Where: as its folder is made, as resource files or the image are had, in place of its command,
+            or as output files are sent.
+        code: That of the failure; empty for a command that ended with `exit_code`.
+        message: What the failure's details say.
+    """
+
+    step: Literal["folder", "download", "image", "command", "upload"]
+    code: str = ""
+    message: str | None = None
+    exit_code: int = 1
+
+
+@dataclass(frozen=True)
 class Launch:
     """One try of one task on one node.
 
@@ -110,6 +127,7 @@ class Launch:
         output_files: `outputFiles` as on the wire.
         wall_time: Seconds on the service's clock, None for no limit. Staging counts.
         attempt: 0 for the first try.
+        fault: What is to go wrong, None for nothing.
         extra_environment: Variables that only the engine knows (gangs, application packages); they win.
         container: `containerSettings` as on the wire.
         registries: `containerRegistries` of the node's pool, as on the wire.
@@ -128,6 +146,7 @@ class Launch:
     output_files: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     wall_time: float | None = None
     attempt: int = 0
+    fault: LaunchFault | None = None
     extra_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     container: dict[str, Any] | None = field(default=None, repr=False)
     registries: tuple[dict[str, Any], ...] = field(default=(), repr=False)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from azbatch_core.local.runtime import directories
 from azbatch_core.local.runtime.base import Outcome
 from azbatch_core.local.runtime.docker.left import remove_left_behind
-from azbatch_core.local.runtime.failures import exit_failure, failure, stop_failure
+from azbatch_core.local.runtime.failures import exit_failure, failure, scripted, stop_failure
 from azbatch_core.local.runtime.reaper import kill_marked, state_mark
 
 if TYPE_CHECKING:
@@ -189,6 +189,11 @@ def _done() -> asyncio.Future[Any]:
 def _plan(launch: Launch) -> _Plan:
     if not launch.command_line:
         return _Plan(0.0, 0, None)  # a subtask, which ends with its primary
+    fault = launch.fault
+    if fault is not None and fault.step == "command":
+        return _Plan(0.0, fault.exit_code, exit_failure())
+    if fault is not None and fault.step != "upload":
+        return _Plan(0.0, None, scripted(fault.code, fault.message).info)
     settings = dict(launch.environment)
     try:
         seconds = _seconds(settings, launch.command_line)

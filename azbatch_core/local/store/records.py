@@ -46,6 +46,7 @@ NodeState = Literal[
     "reimaging",
     "deallocating",
     "deallocated",
+    "preempted",
     "leavingpool",
     "unusable",
 ]

@@ -50,11 +50,16 @@ class FakeTry:
             clock.call_later(launch.wall_time, lambda: self.stop("walltime"))
 
     def _run(self, command: str, *, last: bool = True) -> None:
+        fault = self.launch.fault
+        if fault is not None:
+            code = fault.exit_code if fault.step == "command" else None
+            self.clock.call_later(0, lambda: self.end(code, failure(fault.code or "FailureExitCode")))
+            return
         parts = [part.strip() for part in command.split(";")]
         delay = sum(float(part.split()[1]) for part in parts if part.startswith("sleep"))
-        code = next((int(part.split()[1]) for part in parts if part.startswith("exit")), 0)
-        failed = failure() if code else None
-        exit_code: int | None = code
+        status = next((int(part.split()[1]) for part in parts if part.startswith("exit")), 0)
+        failed = failure() if status else None
+        exit_code: int | None = status
         if "missing" in parts:
             exit_code, failed = None, failure("CommandProgramNotFound")
         if "upload" in parts:
