@@ -1,9 +1,10 @@
-"""Print the figures that the documentation quotes: start-up times, one task, a thousand tasks, idle memory.
+"""Print the figures that the documentation quotes: starts, tasks, what the local service takes.
 
     python benchmarks/run.py [--runs 5] [NAME ...]
 
-Nothing is asserted. Each figure is a median over several runs, and the throughput stands beside a peer
-measured in the same run on the same machine: bare ``asyncio`` subprocesses.
+Nothing is asserted. Each figure is a median over several runs; what a request or a simulation takes is the
+service's processor time, on which other work on the machine has little influence. The throughput stands
+beside a peer measured in the same run: bare ``asyncio`` subprocesses.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
+import service_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +116,13 @@ def memory(_runs: int) -> None:
     print(f"{'idle service':32} {psutil.Process(pid).memory_info().rss / 2**20:8.0f} MB")
 
 
-FIGURES = {"startup": startup, "one-task": one_task, "throughput": throughput, "memory": memory}
+FIGURES = {
+    "startup": startup,
+    "one-task": one_task,
+    "throughput": throughput,
+    "memory": memory,
+    **service_figures.FIGURES,
+}
 
 
 def main() -> None:

@@ -21,11 +21,11 @@ from azbatch_core.local.rules.times import etag, moment
 from azbatch_core.local.store.tasks import NewTask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from azbatch_core.local.engine.paging import Listed
-    from azbatch_core.local.odata.parser import Match
+    from azbatch_core.local.odata.parser import Condition, Match
     from azbatch_core.local.rules.tasks import Needs
     from azbatch_core.local.store.records import Doc, Job
     from azbatch_core.local.store.tasks import Task
@@ -150,19 +150,19 @@ class TaskCommands(Commands):
         match: Match | None = None,
         after: str | None = None,
         limit: int = 1000,
-        hints: Mapping[str, str] | None = None,
+        condition: Condition = None,
     ) -> Listed:
         """A job's tasks that match, in the order of their ids after `after`, and the id to go on after.
 
         `match` is asked about id, times, states and `executionInfo` only, which is all that a `$filter` may
-        name; whole documents are built for the page alone. `hints` (by `id`, `state`,
-        `executionInfo/result`) narrow in SQL.
+        name; whole documents are built for the page alone. `condition` (see
+        `odata.parser.Filter`) narrows in SQL.
 
         Raises:
             BatchError: JobNotFound.
         """
         job = find_job(self.account, job_id)
-        rows = self.account.store.tasks.scan(job.key, after, hints or {})
+        rows = self.account.store.tasks.scan(job.key, after, condition)
         return page(rows, lambda task: self._document(task, job), match, limit, seen=rules.TaskView)
 
     def _document(self, task: Task, job: Job) -> Doc:

@@ -14,7 +14,7 @@ import orjson
 from azbatch_core.local.http.query import invalid_parameter
 from azbatch_core.local.odata.filters import FILTERS
 from azbatch_core.local.odata.lexer import FilterError
-from azbatch_core.local.odata.parser import Match, parse_filter
+from azbatch_core.local.odata.parser import Condition, Match, parse_filter
 from azbatch_core.local.wire.schema import properties
 
 if TYPE_CHECKING:
@@ -32,12 +32,14 @@ class Page:
     Attributes:
         match: the compiled `$filter`, None without one.
         hints: equalities that every match fulfils, by property.
+        condition: what every match fulfils (see `odata.parser.Filter`).
         after: where the page before ended, as the list's own store knows it; None for the first page.
         limit: most documents on the page.
     """
 
     match: Match | None = None
     hints: dict[str, str] = field(default_factory=dict)
+    condition: Condition = None
     after: Any = None
     limit: int = MAX_RESULTS
 
@@ -48,17 +50,17 @@ def read_page(operation: Operation, query: Query, path: str) -> Page:
     Raises:
         BatchError: `InvalidQueryParameterValue`.
     """
-    match, hints = None, {}
+    match, hints, condition = None, {}, None
     text = query.get("$filter")
     if text is not None and text.strip():
         try:
             compiled = parse_filter(text, FILTERS[operation.filter])
         except FilterError as error:
             raise invalid_parameter("$filter", text, str(error)) from None
-        match, hints = compiled.match, compiled.hints
+        match, hints, condition = compiled.match, compiled.hints, compiled.condition
     token = query.get("$skiptoken")
     after = None if token is None else decode_token(token, path)
-    return Page(match, hints, after, _max_results(query.get("maxresults")))
+    return Page(match, hints, condition, after, _max_results(query.get("maxresults")))
 
 
 def read_select(operation: Operation, query: Query) -> tuple[str, ...]:

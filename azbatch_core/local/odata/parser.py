@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from azbatch_core.local.odata.filters import Property, PropertyKind
 
 Match: TypeAlias = "Callable[[Mapping[str, Any]], bool]"
+Condition: TypeAlias = "tuple[Any, ...] | None"
+"""`(property, operator, value)`, with `startswith` among the operators, and the value as compared;
+`("and", [Condition, …])`, `("or", […])`; None for what is none of these, `ne` and nulls."""
 
 _MAX_DEPTH = 50
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -47,10 +50,12 @@ class Filter:
         match: whether a document passes.
         hints: equalities that every passing document fulfils, by the property's name in the filter; a store
             may use them to look at fewer documents, never instead of `match`.
+        condition: what every passing document fulfils, for stores that can make more of it.
     """
 
     match: Match
     hints: dict[str, str] = field(default_factory=dict)
+    condition: Condition = None
 
 
 def parse_filter(text: str, allowed: Mapping[str, Property]) -> Filter:
@@ -79,7 +84,9 @@ class _Parser:
         if len(parts) == 1:
             return parts[0]
         matches = [part.match for part in parts]
-        return Filter(lambda document: any(match(document) for match in matches))
+        conditions = [part.condition for part in parts]
+        condition = None if None in conditions else ("or", conditions)
+        return Filter(lambda document: any(match(document) for match in matches), condition=condition)
 
     def expect(self, kind: TokenKind) -> Token:
         """Take the next token, which must be of this kind."""
@@ -98,7 +105,9 @@ class _Parser:
             return parts[0]
         matches = [part.match for part in parts]
         hints = {name: value for part in parts for name, value in part.hints.items()}
-        return Filter(lambda document: all(match(document) for match in matches), hints)
+        conditions = [part.condition for part in parts if part.condition is not None]
+        condition = ("and", conditions) if conditions else None
+        return Filter(lambda document: all(match(document) for match in matches), hints, condition)
 
     def _condition(self, depth: int) -> Filter:
         if depth > _MAX_DEPTH:
@@ -127,7 +136,9 @@ class _Parser:
         if not isinstance(prefix, str):
             raise FilterError(f"startswith compares {name} with a string.")
         read = _reader(found)
-        return Filter(lambda document: (read(document) or "").startswith(prefix))
+        return Filter(
+            lambda document: (read(document) or "").startswith(prefix), condition=(name, "startswith", prefix)
+        )
 
     def _property(self, name: str, verb: str) -> Property:
         found = self._allowed.get(name)
@@ -192,7 +203,8 @@ def _comparison(name: str, found: Property, verb: str, value: Value) -> Filter:
     compare = _COMPARE[verb]
     if verb in ("eq", "ne"):
         hints = {name: value} if verb == "eq" and isinstance(value, str) and found.kind == "text" else {}
-        return Filter(lambda document: compare(read(document), value), hints)
+        condition = (name, verb, value) if verb == "eq" and value is not None else None
+        return Filter(lambda document: compare(read(document), value), hints, condition)
     if value is None:
         raise FilterError(f"null has no order; {verb} cannot use it.")
 
@@ -200,4 +212,4 @@ def _comparison(name: str, found: Property, verb: str, value: Value) -> Filter:
         current = read(document)
         return current is not None and compare(current, value)
 
-    return Filter(ordered)
+    return Filter(ordered, condition=(name, verb, value))

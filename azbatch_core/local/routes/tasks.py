@@ -25,7 +25,7 @@ def list_tasks(call: Call) -> Response:
     """GET /jobs/{jobId}/tasks."""
     page = call.page()
     documents, after = call.engine.tasks.page(
-        call.ids["jobId"], page.match, page.after, page.limit, hints=page.hints
+        call.ids["jobId"], page.match, page.after, page.limit, condition=page.condition
     )
     return call.listing(documents, after, casing.TASK)
 

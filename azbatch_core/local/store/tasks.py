@@ -7,12 +7,15 @@ States are the wire's. `waiting` counts dependencies that are not met yet; a tas
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+from azbatch_core.local.store.narrowing import narrowed
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from azbatch_core.local.odata.parser import Condition
     from azbatch_core.local.store.records import Node, TaskState
 
 __all__ = ["NewTask", "ReadyTask", "Task", "TaskTable"]
@@ -102,14 +105,6 @@ class Home(Protocol):
 
 _COLUMNS = ",".join(Task._fields)
 _READY = ",".join(ReadyTask._fields)
-# The unary plus keeps SQLite on the index of ids: the order matters more than the filter.
-_HINTS = {
-    "id": " AND id=?",
-    "state": " AND +state=?",
-    "executionInfo/result": (
-        " AND CASE WHEN state<>'completed' THEN '' WHEN failure IS NULL THEN 'success' ELSE 'failure' END=?"
-    ),
-}
 
 
 class TaskTable:
@@ -178,23 +173,15 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         )
         return {row[0].lower() for row in rows}
 
-    def scan(self, job: int, after: str | None, hints: Mapping[str, str]) -> Iterator[Task]:
+    def scan(self, job: int, after: str | None, condition: Condition) -> Iterator[Task]:
         """A job's tasks in the order of their ids, those after the id `after`.
 
-        `hints` are equalities by the filter's names; those that are columns narrow the scan. Lazy: stop
-        whenever there is enough.
+        Those that cannot fulfil `condition` (see `odata.parser.Filter`) are left out where SQLite can tell.
+        Lazy: stop whenever there is enough.
         """
-        sql = f"SELECT {_COLUMNS} FROM tasks WHERE job=?"  # noqa: S608 - constant
-        values: list[Any] = [job]
-        if after is not None:
-            sql += " AND id>?"
-            values.append(after)
-        for name, condition in _HINTS.items():
-            if name in hints:
-                sql += condition
-                values.append(hints[name])
-        cursor = self._home.connection.execute(sql + " ORDER BY id", values)
-        return map(Task._make, cursor)
+        expression, values = narrowed(condition)
+        sql = f"SELECT {_COLUMNS} FROM tasks WHERE job=? AND id>? AND {expression} ORDER BY id"  # noqa: S608 - constant
+        return map(Task._make, self._home.connection.execute(sql, (job, after or "", *values)))
 
     def ready(self, job: int, beyond: int, limit: int, slots: int) -> list[ReadyTask]:
         """Ready tasks of a job in the order of creation, those after `beyond`.

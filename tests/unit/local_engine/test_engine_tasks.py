@@ -422,13 +422,6 @@ async def test_lists_filter_and_page(service: Service) -> None:
     assert docs[0] == service.engine.tasks.get("job", "t2")
     failed, _ = service.engine.tasks.page("job", match=lambda doc: doc["executionInfo"]["exitCode"] == 1)
     assert [doc["id"] for doc in failed] == ["t1", "t3"]
-    for hints, ids in (
-        ({"executionInfo/result": "failure"}, ["t1", "t3"]),
-        ({"executionInfo/result": "success", "state": "completed"}, ["t10", "t2"]),
-        ({"state": "active"}, []),
-        ({"id": "t10"}, ["t10"]),
-    ):
-        assert [doc["id"] for doc in service.engine.tasks.page("job", hints=hints)[0]] == ids
 
 
 async def test_subtasks_are_none(service: Service) -> None:
