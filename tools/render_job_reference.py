@@ -17,7 +17,7 @@ from azbatch_core.specs.schema import json_schema
 
 PAGE = Path(__file__).parent.parent / "docs" / "job-fields.md"
 SECTIONS = {
-    "Jobs": ("JobSpec", "TaskSpec", "JobPreparation", "JobRelease"),
+    "Jobs": ("JobSpec", "TaskSpec", "GangSpec", "JobPreparation", "JobRelease"),
     "What tasks need": ("Resources", "ContainerSpec", "RegistrySpec", "EnvironmentVariable", "RetryPolicy"),
     "Files": ("ResourceFile", "OutputFile"),
     "Dependencies": ("IdRange", "StageRef"),

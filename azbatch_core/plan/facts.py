@@ -25,6 +25,7 @@ class PoolFacts:
         dedicated_nodes: Nodes there now.
         spot_nodes: Spot nodes there now.
         target_nodes: Nodes of both kinds that the pool is to have; None where a formula decides.
+        inter_node_communication: Whether its nodes can reach each other.
     """
 
     id: str
@@ -35,6 +36,13 @@ class PoolFacts:
     dedicated_nodes: int = 0
     spot_nodes: int = 0
     target_nodes: int | None = None
+    inter_node_communication: bool = False
+
+    @property
+    def most_nodes(self) -> int | None:
+        """Nodes that it has or is to have, whichever is more; None where a formula decides."""
+        present = self.dedicated_nodes + self.spot_nodes
+        return None if self.target_nodes is None else max(present, self.target_nodes)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from azbatch_core.catalog import metadata_names
 from azbatch_core.catalog.vm_sizes import VmSize, find_vm_size
 from azbatch_core.errors import ConfigurationError, Conflict, SpecError
+from azbatch_core.plan import gangs
 from azbatch_core.plan.bodies import Body, metadata, program, registry
 from azbatch_core.plan.model import PlannedPool
 from azbatch_core.plan.nodes import Nodes, plan_nodes
@@ -45,6 +46,8 @@ class PoolContext:
         containers: Whether the pool runs containers (then all tasks must, else none may); None where not
             known.
         registries: The registry servers that the pool can log in to; None where not known.
+        connected: Whether nodes can reach each other; None where not known.
+        nodes: Nodes that it has or is to have; None where not known, and where a formula decides.
         os: What command lines are written for.
     """
 
@@ -53,6 +56,8 @@ class PoolContext:
     vm: VmSize | None
     containers: bool | None
     registries: tuple[str, ...] | None
+    connected: bool | None = None
+    nodes: int | None = None
     os: OperatingSystem = "linux"
 
 
@@ -67,6 +72,7 @@ def plan_pool(job: JobSpec, facts: AccountFacts, notes: Notes) -> tuple[PlannedP
     pool = job.pool if job.pool is not None else ManagedPool()
     if isinstance(pool, ExistingPool):
         return _existing(pool, facts, notes)
+    pool = gangs.pool_for(job, pool)
     docker = _wants_containers(job, pool)
     _check_powers(job, pool, facts, notes)
     nodes = plan_nodes(job, pool, facts, notes, docker=docker)
@@ -84,6 +90,8 @@ def plan_pool(job: JobSpec, facts: AccountFacts, notes: Notes) -> tuple[PlannedP
         vm=nodes.vm,
         containers=docker,
         registries=tuple(entry.server for entry in pool.registries),
+        connected=pool.inter_node_communication,
+        nodes=planned.nodes + planned.spot_nodes,
         os=nodes.os,
     )
     return planned, context
@@ -113,6 +121,8 @@ def _existing(pool: ExistingPool, facts: AccountFacts, notes: Notes) -> tuple[Pl
         vm=vm,
         containers=found.has_containers if found else None,
         registries=None,
+        connected=found.inter_node_communication if found else None,
+        nodes=found.most_nodes if found else None,
     )
     return planned, context
 
@@ -173,7 +183,9 @@ def _uses_identity(job: JobSpec, pool: ManagedPool | AutoPool) -> bool:
         *job.tasks,
         *(part for part in (job.preparation, job.release, pool.start_task) if part is not None),
     ]
+    common = [file for task in job.tasks if task.gang for file in task.gang.common_resource_files]
     files = any(file.identity for part in parts for file in part.resource_files)
+    files = files or any(file.identity for file in common)
     outputs = any(output.identity for task in job.tasks for output in task.output_files)
     containers = [part.container for part in parts if part.container] + (
         [job.container] if job.container else []

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.plan.secrets import mask
+from azbatch_core.specs.command import command_line
 from azbatch_core.specs.problems import mask_text
 from azbatch_core.specs.units import format_duration
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 12
 _MAX_COMMAND = 60
-_COLUMNS = ("task", "stage", "slots", "after", "image", "command", "outputs")
+_COLUMNS = ("task", "stage", "slots", "nodes", "after", "image", "command", "outputs")
 _ACTIONS = {
     "use": "existing",
     "ensure": "managed (made if missing, grown if smaller)",
@@ -157,11 +158,21 @@ def _row(task: PlannedTask) -> list[str]:
         task.id,
         task.spec.stage or "",
         str(body.get("requiredSlots", 1)),
+        str(task.spec.gang.nodes) if task.spec.gang else "",
         _after(body.get("dependsOn", {})),
         settings["imageName"] if settings else "",
-        _short(mask_text(body["commandLine"])) or "(the image's own)",
+        _short(mask_text(_command(task))) or "(the image's own)",
         " ".join(mask_text(name) for name in task.outputs),
     ]
+
+
+def _command(task: PlannedTask) -> str:
+    """The command line; of a gang what was asked for, without what stands before it on the nodes."""
+    gang = task.spec.gang
+    if gang is None:
+        return str(task.body["commandLine"])
+    command = command_line(task.spec.command)
+    return f"on all: {command}" if gang.coordination is None else f"then on the first: {command}"
 
 
 def _after(depends_on: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.errors import ConfigurationError, SpecError
+from azbatch_core.plan import gangs
 from azbatch_core.plan.bodies import Body, constraints, program
 from azbatch_core.plan.globs import has_wildcard
 from azbatch_core.plan.images import check_image
@@ -120,6 +121,10 @@ class TaskPlanner:
             elevated=spec.elevated,
             job_id=self._job_id,
         )
+        if spec.gang is not None:
+            gangs.check_pool(spec.gang, self._pool, self.notes, task_id)
+            body.pop("resourceFiles", None)
+            body |= gangs.settings(spec, spec.gang, os=self._pool.os, job_id=self._job_id)
         self._add_scheduling(body, spec, task_id)
         self._warn(spec, task_id)
         names = self._add_outputs(body, spec, task_id)
@@ -252,6 +257,9 @@ class TaskPlanner:
                 "is tried again without end (max_retries: -1): a task that always fails never ends", task_id
             )
         files: list[ResourceFile | OutputFile] = [*spec.resource_files, *spec.output_files]
+        if spec.gang is not None:
+            gangs.warn(spec, spec.gang, self._pool.os, self.notes, task_id)
+            files += spec.gang.common_resource_files
         check_urls(files, self._facts.now, self._job.wall_time, self.notes, task_id)
 
 

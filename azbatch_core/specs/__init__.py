@@ -10,6 +10,7 @@ from azbatch_core.specs.command import Command, Shell, command_line, command_war
 from azbatch_core.specs.containers import ContainerSpec, RegistrySpec
 from azbatch_core.specs.environment import EnvironmentVariable
 from azbatch_core.specs.files import OutputFile, ResourceFile
+from azbatch_core.specs.gang import GangSpec
 from azbatch_core.specs.images import ImageReference
 from azbatch_core.specs.job import JobPreparation, JobRelease, JobSpec
 from azbatch_core.specs.load import load_job, parse_job
@@ -29,6 +30,7 @@ __all__ = [
     "Dependency",
     "EnvironmentVariable",
     "ExistingPool",
+    "GangSpec",
     "IdRange",
     "ImageReference",
     "ImageSpec",

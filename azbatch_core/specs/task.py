@@ -14,6 +14,7 @@ from azbatch_core.specs.command import Command
 from azbatch_core.specs.containers import Container
 from azbatch_core.specs.environment import Environment
 from azbatch_core.specs.files import OutputFile, ResourceFile
+from azbatch_core.specs.gang import Gang, check_gang
 from azbatch_core.specs.names import check_display_name, check_id, text_of
 from azbatch_core.specs.problems import problem, relocate, show
 from azbatch_core.specs.units import Duration, Number, Size, Whole, format_size
@@ -182,7 +183,7 @@ Dependencies = Annotated[
 
 
 class TaskSpec(Spec):
-    """One command that runs once on one node."""
+    """One command that runs once, on one node or, as a gang, on several at the same time."""
 
     id: Annotated[str | None, BeforeValidator(text_of, json_schema_input_type=str | int | None)] = Field(
         default=None,
@@ -209,6 +210,11 @@ class TaskSpec(Spec):
     )
     resources: Resources | None = Field(
         default=None, description="What it needs. Left out: the job's resources."
+    )
+    gang: Gang | None = Field(
+        default=None,
+        description="Run on several nodes at the same time. Left out: on one node, beside other tasks.",
+        examples=[{"nodes": 2}],
     )
     environment: Environment = Field(
         default=(),
@@ -261,6 +267,8 @@ class TaskSpec(Spec):
         "memory": "write resources: {memory: …}",
         "gpus": "write resources: {gpus: …}",
         "disk": "write resources: {disk: …}",
+        "nodes": "write gang: {nodes: …} to run on several nodes at the same time",
+        "num_nodes": "write gang: {nodes: …} to run on several nodes at the same time",
         "max_retries": "write retry: {max_retries: …}",
         "retries": "write retry: {max_retries: …}",
         "env": "did you mean 'environment'?",
@@ -290,6 +298,12 @@ class TaskSpec(Spec):
     @classmethod
     def _check_wall_time(cls, value: timedelta | None) -> timedelta | None:
         return check_wall_time(value)
+
+    @model_validator(mode="after")
+    def _check_gang(self) -> Self:
+        if self.gang is not None:
+            check_gang(self.gang, command=self.command, required_slots=self.required_slots)
+        return self
 
 
 def check_wall_time(

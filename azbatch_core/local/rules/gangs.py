@@ -43,6 +43,8 @@ def variables(hosts: Sequence[str], master: str, own: str) -> dict[str, str]:
         "AZ_BATCH_MASTER_NODE": f"{master}:{_MASTER_PORT}",
         "AZ_BATCH_IS_CURRENT_NODE_MASTER": "true" if own == master else "false",
         "CCP_NODES": " ".join([str(len(hosts)), *(f"{host} 1" for host in hosts)]),
+        # Not Batch's: a node of Azure finds its own address on its interfaces, and all of ours share those.
+        "AZBATCH_NODE_ADDRESS": own,
     }
 
 

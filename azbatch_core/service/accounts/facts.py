@@ -73,4 +73,5 @@ def _pool(connection: Connection, job: JobSpec) -> PoolFacts | None:
         dedicated_nodes=int(pool.get("currentDedicatedNodes") or 0),
         spot_nodes=int(pool.get("currentLowPriorityNodes") or 0),
         target_nodes=None if pool.get("enableAutoScale") else targets,
+        inter_node_communication=bool(pool.get("enableInterNodeCommunication")),
     )
