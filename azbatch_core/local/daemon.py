@@ -53,19 +53,32 @@ def start(state: StateDirectory, options: Options = _USUAL) -> Endpoint:
         raise DaemonError(str(error)) from None
     with state.starting():
         deadline = time.monotonic() + START_SECONDS
-        while state.held() and time.monotonic() < deadline:
-            running = state.announced()
-            if running is not None and running.version == __version__:
-                return running
+        while True:
+            running = _running(state, deadline)
             if running is not None:
-                sys.stderr.write(
-                    f"azbatch local: version {running.version} is stopped to start {__version__};"
-                    " its jobs go on, tasks that run start again\n"
-                )
-                stop(state)
-                break
-            time.sleep(_POLL_SECONDS)  # somebody's `serve` is on its way up or down
-        return _spawn(state, options)
+                return running
+            try:
+                return _spawn(state, options)
+            except DaemonError:
+                if not state.held() or time.monotonic() > deadline:
+                    raise  # else somebody's `serve` was quicker
+
+
+def _running(state: StateDirectory, deadline: float) -> Endpoint | None:
+    """The service of this version that there is, waited for while it comes up; None if there is none now."""
+    while state.held() and time.monotonic() < deadline:
+        running = state.announced()
+        if running is not None and running.version == __version__:
+            return running
+        if running is not None:
+            sys.stderr.write(
+                f"azbatch local: version {running.version} is stopped to start {__version__};"
+                " its jobs go on, tasks that run start again\n"
+            )
+            stop(state)
+            return None
+        time.sleep(_POLL_SECONDS)  # somebody's `serve` is on its way up or down
+    return None
 
 
 def stop(state: StateDirectory) -> bool:

@@ -199,12 +199,52 @@ async def test_the_books_are_right_whatever_happens(tmp_path: Path, seed: int, *
         for _ in range(dice.randint(1, 6)):
             chaos.act()
         if dice.random() < 0.03:
+            before = told(service)
             chaos.service = service = await service.killed()
+            check_told(before, service)
         else:
             await service.pass_time(dice.choice([0, 0, 1, 2, 5]))
         check_books(service)
     await finish(service, pool_fields(gangs))
     await service.engine.stop()
+
+
+def told(service: Service) -> dict[str, Any]:
+    """What clients can have been told so far, by URL."""
+    engine, found = service.engine, {}
+    for doc in engine.jobs.page()[0]:
+        found[doc["url"]] = doc
+        found |= {task["url"]: task for task in engine.tasks.page(doc["id"])[0]}
+    for doc in engine.pools.page()[0]:
+        found[doc["url"]] = doc
+        found |= {node["url"]: node for node in engine.nodes.page(doc["id"])[0]}
+    return found
+
+
+def check_told(before: dict[str, Any], service: Service) -> None:
+    """What was there is as it was, or has moved on by itself."""
+    after = told(service)
+    assert all("/nodes/" in url for url in after.keys() - before.keys())
+    for url, old in before.items():
+        new = after.get(url)
+        if new is None:
+            above = [doc for part, doc in before.items() if url.startswith(part)]
+            ends = {doc["state"] for doc in above} & {"deleting", "leavingpool"}
+            assert ends or any(doc.get("allocationState") == "resizing" for doc in above), f"{url} is lost"
+            continue
+        assert new.get("eTag") == old.get("eTag")
+        assert new["id"] == old["id"]
+        if "/tasks/" in url and old["state"] == "completed":
+            assert new == old
+        elif "/tasks/" in url:
+            counts = ("retryCount", "requeueCount")
+            assert all(new["executionInfo"][name] >= old["executionInfo"][name] for name in counts)
+        elif "/jobs/" in url:
+            same = ("priority", "poolInfo", "creationTime")
+            assert [new.get(name) for name in same] == [old.get(name) for name in same]
+        elif "/nodes/" in url:
+            same = ("ipAddress", "allocationTime", "schedulingState")
+            assert [new.get(name) for name in same] == [old.get(name) for name in same]
 
 
 async def finish(service: Service, fields: dict[str, Any]) -> None:

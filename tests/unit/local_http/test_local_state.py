@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import fcntl
 import json
@@ -11,6 +12,7 @@ import threading
 
 import pytest
 
+from azbatch_core import __version__
 from azbatch_core.local import daemon
 from azbatch_core.local.__main__ import main
 from azbatch_core.local.options import Options
@@ -101,6 +103,19 @@ def test_nobody_is_told_to_throw_jobs_away_because_a_disk_is_full(state, monkeyp
     monkeypatch.setattr(LocalService, "run", run)
     with pytest.raises(daemon.DaemonError, match=f"{reason}; .*{way_out}"):
         daemon.serve(state, Options(), lambda _: None)
+
+
+def test_a_start_that_another_service_forestalls_answers_with_that_one(state, monkeypatch):
+    there = dataclasses.replace(ENDPOINT, version=__version__)
+    with contextlib.ExitStack() as others:
+
+        def spawn(state, _options):
+            others.enter_context(state.hold())
+            state.announce(there)
+            raise daemon.DaemonError("another service is running")
+
+        monkeypatch.setattr(daemon, "_spawn", spawn)
+        assert daemon.start(state) == there
 
 
 def test_who_looks_whether_a_service_is_there_is_none(state):
