@@ -152,7 +152,7 @@ def test_nodes_that_are_broken_say_why_and_are_reached_by_keys(page: Browser, wi
     page.key("ArrowRight")
     assert page.run(f"{CELLS}.indexOf(document.activeElement)") == 1
     page.run("document.activeElement.click()")
-    assert "The start task failed (exit code 7)." in page.text(".detail")
+    page.wait("document.querySelector('.detail').innerText.includes('The start task failed (exit code 7).')")
 
 
 def test_tasks_come_in_pages(page: Browser, wire: Wire) -> None:

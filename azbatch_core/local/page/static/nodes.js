@@ -1,20 +1,19 @@
 // A pool's nodes as a grid, and what there is to know about one of them.
 
+import { get, path } from "./api.js";
 import { ago, fullTime, h, number, put, shortNode, sync } from "./dom.js";
 import { NODE_GROUPS, badge, grouped, legend, nodeGroup, taskKind, whyFailed } from "./states.js";
 
 const MOST = 1000;
-export const NODE_QUERY = {
-  $select: "id,state,stateTransitionTime,ipAddress,vmSize,isDedicated,runningTasksCount,totalTasksRun,recentTasks,startTaskInfo,errors",
-  maxresults: MOST,
-};
+/** What a cell needs; of the chosen node all is asked for. */
+export const NODE_QUERY = { $select: "id,state,runningTasksCount", maxresults: MOST };
 
 /** Cells to walk with the arrow keys; Enter shows the node below. */
 export class NodeGrid {
   constructor() {
     this.chosen = null;
     this.nodes = [];
-    this.now = 0;
+    this.wanted = () => {};
     this.cells = h("ul", { class: "cells", "aria-label": "nodes", onkeydown: (event) => this.walk(event) });
     this.note = h("p", { class: "quiet" });
     this.legend = h("div");
@@ -22,9 +21,8 @@ export class NodeGrid {
     this.element = h("div", { class: "grid-part" }, this.cells, this.note, this.legend, this.detail);
   }
 
-  show(nodes, states, now) {
+  show(nodes, states) {
     this.nodes = nodes;
-    this.now = now;
     const total = Object.values(states).reduce((sum, count) => sum + count, 0);
     this.cells.classList.toggle("many", nodes.length > 60);
     if (!nodes.some((node) => node.id === this.chosen)) this.chosen = null;
@@ -41,7 +39,6 @@ export class NodeGrid {
     this.legend.replaceChildren(
       legend(Object.entries(NODE_GROUPS).flatMap(([name, look]) => (groups[name] ? [[name, look, number(groups[name])]] : []))),
     );
-    this.showDetail();
   }
 
   draw(button, node, reachable) {
@@ -76,15 +73,24 @@ export class NodeGrid {
     for (const item of this.cells.children) {
       item.firstElementChild.setAttribute("aria-pressed", String(item.dataset.key === this.chosen));
     }
-    this.showDetail();
+    this.wanted();
   }
 
-  showDetail() {
-    const node = this.nodes.find((item) => item.id === this.chosen);
-    const seen = node ? JSON.stringify(node) : "";
-    if (seen === this.seen) return;
+  /** Show what there is to know about the chosen node of a pool; the part is changed only if it is. */
+  async showDetail(pool, now) {
+    const id = this.chosen;
+    let node = null;
+    if (id !== null) {
+      try {
+        node = await get(path("pools", pool, "nodes", id));
+      } catch (error) {
+        if (error.status !== 404) throw error; // it has just left the pool
+      }
+    }
+    const seen = JSON.stringify(node);
+    if (seen === this.seen || id !== this.chosen) return;
     this.seen = seen;
-    this.detail.replaceChildren(...(node ? detail(node, this.now) : []));
+    this.detail.replaceChildren(...(node ? detail(node, now) : []));
   }
 }
 

@@ -10,6 +10,8 @@ import { jobBadge } from "./states.js";
 const POOLS = { $select: "id,state,allocationState,vmSize,currentDedicatedNodes,currentLowPriorityNodes,targetDedicatedNodes,targetLowPriorityNodes,enableAutoScale,autoScaleRun,resizeErrors,creationTime,taskSlotsPerNode" };
 const JOBS = { $select: "id,state,creationTime,stateTransitionTime,poolInfo,executionInfo,displayName" };
 const JOBS_SHOWN = 12;
+const MANY_JOBS = 100;
+const MANY_JOBS_MS = 15_000;
 const KEPT_SPANS = 4000;
 const FINAL = "completed";
 const WINDOWS = [
@@ -27,6 +29,7 @@ export class Overview {
     this.search = "";
     this.shown = JOBS_SHOWN;
     this.counts = new Map();
+    this.listed = { at: 0, filter: null, jobs: { items: [] } };
     this.forgetHistory();
     this.grid = new NodeGrid();
     this.timeline = new Timeline();
@@ -62,6 +65,7 @@ export class Overview {
       h("section", { class: "card" }, h("div", { class: "row" }, h("h2", null, "Jobs"), this.find), this.jobs, this.noJob, this.more),
     );
     this.wanted = () => {};
+    this.grid.wanted = () => this.wanted();
     this.drawWindows();
   }
 
@@ -72,14 +76,24 @@ export class Overview {
   }
 
   async refresh() {
-    const filter = this.search ? `startswith(id,'${this.search.replaceAll("'", "''")}')` : "";
-    const [pools, jobs] = await Promise.all([list("/pools", POOLS), list("/jobs", { ...JOBS, $filter: filter })]);
+    const [pools, jobs] = await Promise.all([list("/pools", POOLS), this.listJobs()]);
     pools.items.sort((one, other) => Date.parse(other.creationTime) - Date.parse(one.creationTime));
-    jobs.items.sort((one, other) => Date.parse(other.creationTime) - Date.parse(one.creationTime));
     this.showPools(pools.items, jobs.items);
     const past = await this.refreshPool(pools.items.find((pool) => pool.id === this.pool));
     await this.showJobs(jobs, past.now);
     return past;
+  }
+
+  /** The latest first. The service lists by id only, so all are asked for: of many, not every time. */
+  async listJobs() {
+    const filter = this.search ? `startswith(id,'${this.search.replaceAll("'", "''")}')` : "";
+    const age = performance.now() - this.listed.at;
+    if (this.listed.filter === filter && this.listed.jobs.items.length > MANY_JOBS && age < MANY_JOBS_MS) return this.listed.jobs;
+    const at = performance.now();
+    const jobs = await list("/jobs", { ...JOBS, $filter: filter });
+    jobs.items.sort((one, other) => Date.parse(other.creationTime) - Date.parse(one.creationTime));
+    this.listed = { at, filter, jobs };
+    return jobs;
   }
 
   showPools(pools, jobs) {
@@ -119,7 +133,8 @@ export class Overview {
     const states = past.samples.at(-1)[4];
     this.showFacts(pool, states);
     this.nodes = nodes.items;
-    this.grid.show(nodes.items, states, past.now);
+    this.grid.show(nodes.items, states);
+    await this.grid.showDetail(id, past.now);
     this.formula = pool.enableAutoScale;
     this.drawHistory();
     return past;
