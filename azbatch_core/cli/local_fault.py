@@ -32,7 +32,7 @@ def fault() -> None:
 @click.argument("fields", nargs=-1, metavar="[NAME=VALUE]...")
 @json_option
 def add(*, kind: str, fields: tuple[str, ...], as_json: bool) -> None:
-    r"""Set a fault of a KIND. Without fields it strikes whatever it can, always.
+    """Set a fault of a KIND. Without fields it strikes whatever it can, always.
 
     \b
     azbatch local fault add throttle operation='create_task*' count=3 retry-after=1
@@ -54,8 +54,9 @@ def add(*, kind: str, fields: tuple[str, ...], as_json: bool) -> None:
 
     operation, method, path, pool, node, job, task are globs. count: how often it strikes at most; skip: how
     many occasions go by first; probability and seed: a share of the occasions, the same ones each time.
-    after: seconds until it is live; at: the moment from which it is. id: a name to clear it by.
-    """
+    after: seconds until it is live; at: the moment from which it is. id: a name to clear it by. A fault of
+    nodes without a count strikes each node once.
+    """  # noqa: D301 - click's mark of a block is a backspace
     document = call_service("fault", "add", kind, *fields)
     show(document, as_json=as_json)
 

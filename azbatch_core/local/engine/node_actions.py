@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine import preparation
 from azbatch_core.local.engine.nodes import (
-    boot,
     check_leaving,
     come_up,
     held,
@@ -67,8 +66,9 @@ def _halted(account: Account, node: Node, began: int) -> None:
         node.users = {}
         account.touch(node)
     if node.state == "preempted":
-        wait = account.no_capacity.pop(node.key, began) - account.now()
-        account.after("boot", node.key, max(0.0, wait / TICKS_PER_SECOND), lambda: _come_back(account, node))
+        back = account.no_capacity.pop(node.key, began)
+        wait = max(0.0, (back - account.now()) / TICKS_PER_SECOND)
+        account.after("boot", node.key, wait, lambda: _come_back(account, node, back))
     elif node.state == "deallocating":
         account.set_node_state(node, "deallocated")
     else:
@@ -85,10 +85,11 @@ def preempt(account: Account, node: Node, seconds: float) -> None:
     go_down(account, node, "preempted", "requeue")
 
 
-def _come_back(account: Account, node: Node) -> None:
+def _come_back(account: Account, node: Node, began: int) -> None:
     node.booted = node.start = None
     account.touch(node)
-    boot(account, node)
+    account.set_node_state(node, "starting")
+    come_up(account, node, began)
 
 
 def start(account: Account, node: Node) -> None:

@@ -52,8 +52,11 @@ def _befall(account: Account, fault: Fault, node: Node) -> None:
         return
     if fault.kind == "preempt" and node.dedicated:
         return
+    if fault.count is None and node.key in fault.struck:
+        return  # or a node that comes back would be struck again for ever
     if not any(fault.befalls(where) for where in _names(account, node)) or not fault.hit():
         return
+    fault.struck.add(node.key)
     if fault.kind == "preempt":
         node_actions.preempt(account, node, fault.values.get("lasts", _BACK_AFTER))
         return

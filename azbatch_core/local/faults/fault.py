@@ -29,6 +29,7 @@ class Fault:
         values: What else the kind takes, by name.
         hits: How often it has hit.
         number: Its place among all faults that the service was ever told.
+        struck: Keys of the nodes that it has hit.
         live_from: When it becomes live on the engine's clock; None until it has been set.
     """
 
@@ -45,6 +46,7 @@ class Fault:
     values: Mapping[str, Any] = field(default_factory=dict)
     hits: int = 0
     number: int = 0
+    struck: set[int] = field(default_factory=set)
     live_from: datetime | None = None
     _passed: int = 0
 

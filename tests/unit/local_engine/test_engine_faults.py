@@ -79,6 +79,27 @@ async def test_a_preemption_has_its_time_and_number(service: Service) -> None:
     assert service.engine.faults.list()[0]["hits"] == 2
 
 
+async def test_without_a_number_each_node_is_struck_once(service: Service) -> None:
+    await _spot(service)
+    await _fault(service, "preempt", lasts=5)
+    assert _states(service) == ["preempted"]
+    await service.pass_time(1000)
+    assert _states(service) == ["idle"]
+
+
+async def test_with_a_number_a_node_is_struck_again_and_again(service: Service) -> None:
+    await _spot(service)
+    service.job()
+    service.task("t", "sleep 3; exit 0")
+    await service.pass_time()
+    await _fault(service, "preempt", task="t", count=20, lasts=5)
+    await service.pass_time(99)
+    assert (service.state("t"), service.info("t")["retryCount"]) == ("active", 0)
+    await service.pass_time(10)
+    assert service.info("t")["result"] == "success"
+    assert service.runtime.tasks.count("t") == 21
+
+
 async def test_a_moment_on_the_engines_clock(service: Service) -> None:
     await _spot(service)
     await _fault(service, "preempt", at="2026-01-01T00:10:00Z", lasts=1000)

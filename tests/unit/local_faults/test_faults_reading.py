@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from azbatch_core.local.faults import FaultError, Faults, read_fault, read_faults, read_file, read_words
 from azbatch_core.local.faults.kinds import KINDS
 from azbatch_core.local.faults.reading import FIELDS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -138,3 +137,31 @@ def test_faults_have_ids_and_are_taken_back() -> None:
 def test_the_last_quota_counts() -> None:
     faults = Faults(read_faults([{"kind": "quota", "pools": 2}, {"kind": "quota", "pools": 0, "jobs": 1}]))
     assert (faults.quota("pools", 9), faults.quota("jobs", 9), faults.quota("nodes", 9)) == (0, 1, 9)
+
+
+_ROOT = Path(__file__).parents[3]
+
+
+def test_the_example_can_be_read() -> None:
+    assert len(read_file(_ROOT / "examples" / "faults.yaml")) == 8
+
+
+def test_the_documentation_has_every_kind_with_its_fields() -> None:
+    shared = {
+        "operation",
+        "method",
+        "path",
+        "pool",
+        "node",
+        "job",
+        "task",
+        "count",
+        "skip",
+        "probability",
+        "seed",
+    }
+    text = (_ROOT / "docs" / "local.md").read_text()
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `")}
+    for name, kind in KINDS.items():
+        own = re.findall(r"`([a-z-]+)`", rows[name])
+        assert set(kind.fields) - shared <= set(own), name
