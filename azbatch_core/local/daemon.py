@@ -128,6 +128,7 @@ def serve(state: StateDirectory, options: Options, ready: Callable[[Endpoint], N
         DaemonError: another service holds the directory, the port is taken, or its files cannot be used.
     """
     import asyncio
+    import gc
     import logging
     import sqlite3
 
@@ -139,6 +140,9 @@ def serve(state: StateDirectory, options: Options, ready: Callable[[Endpoint], N
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("azure").setLevel(logging.WARNING)  # it tells every header of every transfer
 
+    # Records of thousands of nodes live for long: to look for cycles among them as often as Python does took
+    # a fifth of the time of a large simulation.
+    gc.set_threshold(20_000, 20, 20)
     storage = _storage()
 
     async def run() -> None:

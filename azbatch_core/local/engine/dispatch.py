@@ -45,7 +45,7 @@ def _fill_from(account: Account, pool: Pool, free: FreeSlots, job: Job, kept: ga
     for row in account.queues[job.key].walk(account.store.tasks, pool.spec["taskSlotsPerNode"]):
         if parallel != _UNLIMITED and counts.tasks["running"] >= parallel:
             return
-        if (job.key, row.id.lower()) in account.dying:
+        if account.dying and (job.key, row.id.lower()) in account.dying:
             continue
         if row.instances:
             gangs.place(account, pool, job, row, kept)

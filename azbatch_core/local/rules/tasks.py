@@ -24,7 +24,7 @@ from azbatch_core.local.rules.documents import (
 from azbatch_core.local.rules.times import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from azbatch_core.local.store.records import Doc, Job
     from azbatch_core.local.store.tasks import Task
@@ -165,8 +165,10 @@ def instances_of(spec: Doc) -> int:
     return 0 if settings is None else int(settings["numberOfInstances"])
 
 
-def environment(common: Iterable[Doc], own: Iterable[Doc]) -> tuple[tuple[str, str], ...]:
+def environment(common: Sequence[Doc], own: Sequence[Doc]) -> tuple[tuple[str, str], ...]:
     """The job's settings, overridden by the task's by name (SDK BatchJob.common_environment_settings)."""
+    if not common and not own:
+        return ()
     merged = {item["name"]: item.get("value") or "" for item in common}
     merged.update((item["name"], item.get("value") or "") for item in own)
     return tuple(merged.items())

@@ -15,6 +15,7 @@ import asyncio
 import math
 import re
 import signal
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azbatch_core.local.runtime import directories
@@ -194,14 +195,21 @@ def _plan(launch: Launch) -> _Plan:
         return _Plan(0.0, fault.exit_code, exit_failure())
     if fault is not None and fault.step != "upload":
         return _Plan(0.0, None, scripted(fault.code, fault.message).info)
-    settings = dict(launch.environment)
     try:
-        seconds = _seconds(settings, launch.command_line)
-        exit_code = int(settings.get(EXIT_CODE) or 0)
-    except ValueError:
-        said = ", ".join(f"{name}={settings[name]!r}" for name in (SECONDS, EXIT_CODE) if name in settings)
-        return _Plan(0.0, None, failure("CommandLaunchFailed", Message=f"not a number: {said}"))
+        seconds, exit_code = _said(launch.environment, launch.command_line)
+    except ValueError as error:
+        return _Plan(0.0, None, failure("CommandLaunchFailed", Message=f"not a number: {error}"))
     return _Plan(seconds, exit_code, exit_failure() if exit_code else None)
+
+
+@lru_cache(maxsize=4096)
+def _said(environment: tuple[tuple[str, str], ...], command_line: str) -> tuple[float, int]:
+    settings = dict(environment)
+    try:
+        return _seconds(settings, command_line), int(settings.get(EXIT_CODE) or 0)
+    except ValueError:
+        said = (f"{name}={settings[name]!r}" for name in (SECONDS, EXIT_CODE) if name in settings)
+        raise ValueError(", ".join(said)) from None
 
 
 def _seconds(settings: dict[str, str], command_line: str) -> float:
