@@ -31,6 +31,9 @@ _COMMANDS = {
     "reset": Entry("azbatch_core.cli.local:reset", "Stop it and remove all its jobs, pools and files."),
 }
 
+_OF_TEXT = frozenset({"elinks", "links", "lynx", "w3m", "www-browser"})
+"""Browsers that take the terminal and run no scripts."""
+
 _MISSING_EXTRA = 3
 _ITS_MARK = "azbatch local: "
 
@@ -95,11 +98,7 @@ def _opened(url: str) -> bool:
         browser = webbrowser.get()
     except webbrowser.Error:
         return False
-    if isinstance(browser, webbrowser.GenericBrowser) and not isinstance(
-        browser, webbrowser.BackgroundBrowser
-    ):
-        return False  # lynx and its kin take the terminal, and run no scripts
-    return browser.open(url)
+    return Path(browser.name).name not in _OF_TEXT and browser.open(url)
 
 
 @command("advance", account=False)

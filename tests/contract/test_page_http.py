@@ -216,7 +216,8 @@ def test_a_restart_ends_sessions(tmp_path: Path) -> None:
 
 def test_the_command_line_gives_the_address_and_keeps_codes_out_of_the_log(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    environment = {**os.environ, "AZBATCH_LOCAL_DIR": str(state), "BROWSER": "/nonexistent-browser"}
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    environment = {**os.environ, "AZBATCH_LOCAL_DIR": str(state), "BROWSER": str(browser)}
 
     def azbatch(*words: str) -> str:
         command = [sys.executable, "-m", "azbatch_core.cli", "local", *words]
@@ -232,6 +233,11 @@ def test_the_command_line_gives_the_address_and_keeps_codes_out_of_the_log(tmp_p
         assert url == endpoint["page"] == f"{endpoint['endpoint']}/_page/"
         assert json.loads(azbatch("status", "--json"))["page"] == url
         assert f"page: {url}" in " ".join(azbatch("start").split())
+        assert f"{url}#code=" in azbatch("open")  # there is no such browser
+        browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
+        browser.chmod(0o700)
+        assert azbatch("open") == ""
+        assert opened.read_text().startswith(f"{url}#code=")
         assert code not in (state / "service.log").read_text()
     finally:
         azbatch("stop")
