@@ -262,8 +262,9 @@ class TaskCommands(Commands):
             account.stop(execution, "delete")
         else:
             self._uncount(job, task)
-            retention.clear(account, job, task)
-            account.store.subtasks.forget([task.seq])
+        # Now, and not when its processes are gone: nobody would know of the files if the service were killed.
+        retention.clear(account, job, task)
+        account.store.subtasks.forget([task.seq])
         number = rules.number_of(task.id)
         if task.satisfied and number is not None:
             account.store.dependencies.unmeet(job.key, number)

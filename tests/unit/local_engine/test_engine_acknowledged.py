@@ -146,3 +146,20 @@ async def test_a_gang_that_was_to_end_ends_with_its_subtasks(tmp_path: Path) -> 
     assert [item["state"] for item in heir.engine.tasks.subtasks("job", "g")] == ["completed"]
     assert [node["state"] for node in heir.nodes()] == ["idle", "idle"]
     await heir.engine.stop()
+
+
+async def test_a_deleted_gang_leaves_neither_folders_nor_records(tmp_path: Path) -> None:
+    service = await Service(tmp_path).start()
+    await service.pool(nodes=2, enableInterNodeCommunication=True)
+    service.job()
+    settings = {"numberOfInstances": 2, "coordinationCommandLine": "exit 0"}
+    service.task("g", "hang", multiInstanceSettings=settings)
+    await service.pass_time(1)
+    places = [launch.node for launch in service.runtime.launches]
+    folders = [service.runtime.task_directory(place, "job", "g") for place in places]
+    assert all(folder.exists() for folder in folders)
+    service.engine.tasks.delete("job", "g")
+    heir = await service.killed()
+    assert not any(folder.exists() for folder in folders)
+    assert heir.engine.account.store.connection.execute("SELECT COUNT(*) FROM subtasks").fetchone() == (0,)
+    await heir.engine.stop()
