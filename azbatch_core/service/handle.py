@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from azbatch_core.errors import JobFailed, NotFound
 from azbatch_core.service.documents import files, requests
@@ -13,7 +13,7 @@ from azbatch_core.service.watch.watcher import wait, watch
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from azbatch_core.service.connect.connection import Connection
     from azbatch_core.service.states import (
@@ -90,6 +90,28 @@ class JobHandle:
             NotFound: There is no such job or task.
         """
         return watch(self._connection, self.id).look().status(self.handle, task_ids)
+
+    def look(self, max_age: float = 0.0) -> tuple[JobStatus, Sequence[TaskStatus]]:
+        """The job and every task of it, as they were at one moment.
+
+        Args:
+            max_age: Seconds. What any thread of this process saw of the job not longer ago is good enough, so
+                that many who watch one job ask the service as often as one.
+
+        Raises:
+            NotFound: There is no such job.
+        """
+        seen = watch(self._connection, self.id).look(max_age)
+        return seen.status(self.handle), seen.tasks
+
+    def documents(self) -> dict[str, Any]:
+        """The job and its tasks as the service tells them, in JSON: ``{"job": {…}, "tasks": [{…}, …]}``.
+
+        Raises:
+            NotFound: There is no such job.
+        """
+        job = requests.send(self._connection, "GET", "jobs", self.id)
+        return {"job": job, "tasks": list(requests.listing(self._connection, "jobs", self.id, "tasks"))}
 
     def wait(
         self,

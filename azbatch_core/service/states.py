@@ -159,6 +159,7 @@ class JobStatus:
         started: When its first task started, as far as seen.
         reason: Why it ended or cannot go on, in one line; None while all is well.
         failures: The first failed tasks, at most `MAX_FAILURES`, in the order in which they ended.
+        metadata: What the job carries, azbatch's own names among it.
     """
 
     handle: str
@@ -173,6 +174,7 @@ class JobStatus:
     reason: str | None = None
     failures: tuple[TaskStatus, ...] = ()
     display_name: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def exit_code(self) -> int:
@@ -204,6 +206,7 @@ class JobSummary:
     succeeded: int = 0
     failed: int = 0
     reason: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def total(self) -> int:

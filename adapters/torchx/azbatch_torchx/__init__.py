@@ -1,5 +1,5 @@
-"""TorchX on Azure Batch: the `azure_batch` scheduler.
+"""TorchX on Azure Batch: the scheduler `azure_batch`, for ``torchx run -s azure_batch``.
 
-Maps TorchX's AppDef and roles onto azbatch's specs, for ``torchx run -s azure_batch``. The scheduler itself
-is not here yet; this package holds its name and its place.
+`scheduler` is what TorchX talks to; `mapping` makes azbatch's specs of an app; `states` tells how it stands.
+What differs between the lines of TorchX is in `compat`.
 """

@@ -106,6 +106,7 @@ def summary(account: str, job: Mapping[str, Any], counts: Mapping[str, int]) -> 
         succeeded=counts.get("succeeded", 0),
         failed=counts.get("failed", 0),
         reason=end_reason(job),
+        metadata=metadata,
     )
 
 

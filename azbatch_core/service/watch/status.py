@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.service.documents.wire import moment
+from azbatch_core.service.documents.wire import metadata_of, moment
 from azbatch_core.service.states import (
     MAX_FAILURES,
     FailureCategory,
@@ -216,6 +216,7 @@ def job_status(
         reason=_reason(job, state, tasks, failures, stuck),
         failures=tuple(failures[:MAX_FAILURES]),
         display_name=job.get("displayName"),
+        metadata=metadata_of(job),
     )
 
 

@@ -83,6 +83,7 @@ def test_jobs_as_json(azbatch: Azbatch) -> None:
         "succeeded",
         "failed",
         "reason",
+        "metadata",
         "total",
     }
     assert (first["state"], first["total"], first["created"], first["ended"]) == (

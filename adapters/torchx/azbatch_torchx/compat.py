@@ -1,0 +1,73 @@
+"""What differs between TorchX 0.7 and the nightly line, told apart by features, never by version numbers."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from functools import lru_cache
+from importlib import metadata
+from typing import Any, TypeVar
+
+from torchx import specs
+from torchx.runner import config
+from torchx.version import __version__ as torchx_version
+
+LOG = logging.getLogger("azbatch")
+T = TypeVar("T")
+
+
+def make(cls: type[T], **values: Any) -> T:
+    """An object of a TorchX dataclass, without the fields that this line does not have."""
+    known = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]  # all of them are dataclasses
+    return cls(**{name: value for name, value in values.items() if name in known})
+
+
+def replaced(role: Any, *, app_id: str, rank0_env: str) -> Any:
+    """A copy of a one-replica role with TorchX's macros replaced; do it once, or ``$$`` becomes nothing."""
+    values = make(specs.macros.Values, img_root="", app_id=app_id, replica_id="0", rank0_env=rank0_env)
+    return values.apply(role)
+
+
+class Refused(specs.InvalidRunConfigException):
+    """What `torchx run` shows as a message instead of a traceback. Its text is one line.
+
+    TorchX 0.7 shows the name of a run option in place of the text: so that is the text, too.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, text, {})
+        self.args = (text,)
+
+
+def configured(name: str) -> dict[str, Any]:
+    """What .torchxconfig says of a scheduler, for the calls that TorchX makes without a configuration."""
+    found: dict[str, Any] = {}
+    config.apply(scheduler=name, cfg=found)
+    return found
+
+
+def version() -> str:
+    """TorchX's version."""
+    return str(torchx_version)
+
+
+def quieten_sdk() -> None:
+    """Keep the SDK from logging each request: TorchX's command line logs everything from INFO on.
+
+    A level that somebody set stays.
+    """
+    azure = logging.getLogger("azure")
+    if azure.level == logging.NOTSET:
+        azure.setLevel(logging.WARNING)
+
+
+@lru_cache(maxsize=1)
+def warn_of_two_lines() -> None:
+    """Say so when both lines are installed: they share one folder, and what is in it is a mix."""
+    present = [name for name in ("torchx", "torchx-nightly") if list(metadata.distributions(name=name))]
+    if len(present) > 1:
+        LOG.warning(
+            "%s are installed in one place and overwrite each other: uninstall both, then install one"
+            " (with torchx-nightly, install azbatch without the extra [torchx])",
+            " and ".join(present),
+        )

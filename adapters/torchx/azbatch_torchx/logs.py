@@ -1,0 +1,52 @@
+"""The lines of a replica, as TorchX prints them: each ends with a line end, none is cut in two."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Final
+
+from azbatch_core import AzBatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from azbatch_core import JobHandle, LogChunk, LogStream
+
+LOG = logging.getLogger("azbatch")
+STREAMS: Final[dict[str | None, LogStream]] = {
+    None: "both",
+    "combined": "both",
+    "stdout": "stdout",
+    "stderr": "stderr",
+}
+
+
+def lines(chunks: Iterable[LogChunk]) -> Iterator[str]:
+    """Whole lines from pieces of output, those of each stream together; azbatch's own remarks are logged."""
+    open_line: dict[str, str] = {}
+    for chunk in chunks:
+        if chunk.stream == "notice":
+            LOG.warning("%s: %s", chunk.task_id, chunk.text.rstrip("\n"))
+            continue
+        text = open_line.pop(chunk.stream, "") + chunk.text
+        whole, found, rest = text.rpartition("\n")
+        if found:
+            yield from (f"{line}\n" for line in whole.split("\n"))
+        if rest:
+            open_line[chunk.stream] = rest
+    for rest in open_line.values():
+        yield f"{rest}\n"
+
+
+def of_task(
+    job: JobHandle, task_id: str, stream: LogStream, regex: str | None, *, follow: bool
+) -> Iterator[str]:
+    """The lines of a task that match; what cannot be read is logged, and ends them."""
+    wanted = re.compile(regex) if regex else None
+    try:
+        for line in lines(job.logs(task_id, stream, follow=follow)):
+            if wanted is None or wanted.search(line):
+                yield line
+    except AzBatchError as error:
+        LOG.warning("the log of %s cannot be read: %s", task_id, error)

@@ -1,0 +1,252 @@
+"""From TorchX's AppDef to azbatch's `JobSpec`: a role of one replica is a task. Pure.
+
+Macros are replaced before (compat.py), exactly once. Commands are lists of arguments, so no quoting is ever
+added or taken away.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from azbatch_core import (
+    ContainerSpec,
+    ExistingPool,
+    JobSpec,
+    ManagedPool,
+    RegistrySpec,
+    Resources,
+    RetryPolicy,
+    Secret,
+    SpecError,
+    TaskSpec,
+)
+from azbatch_core.specs import slug
+from azbatch_torchx import mounts, stamp
+from azbatch_torchx.options import NO_LIMIT, REGISTRY_PASSWORD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from azbatch_torchx.options import RunOptions
+    from azbatch_torchx.roles import AppLike, ResourceLike, RoleLike
+
+RANK0_ENV: Final = "TORCHX_RANK0_HOST"
+"""The variable that holds the address of replica 0."""
+VM_SIZE: Final = "azure_batch.vm_size"
+GPU_MODEL: Final = "azure_batch.gpu_model"
+"""Capabilities of a TorchX resource that this scheduler reads."""
+INFINIBAND: Final = "infiniband"
+"""The one device of a TorchX resource that nodes of Batch have: whole, whatever the number."""
+_MAX_DISPLAY_NAME: Final = 1024
+_ONE_NODE: Final = 1
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """What an app became.
+
+    Attributes:
+        job: What will be planned.
+        notes: What the user should know, one line each.
+    """
+
+    job: JobSpec
+    notes: tuple[str, ...]
+
+
+def job_id_of(app_name: str, nonce: str) -> str:
+    """The id of an app's job: its name as far as an id can hold it, and what makes it unique."""
+    return f"{slug(app_name or 'app', suffix_room=len(nonce) + 1)}-{nonce}"
+
+
+def to_job(app: AppLike, roles: Sequence[RoleLike], job_id: str, options: RunOptions, version: str) -> Mapped:
+    """The job of an app.
+
+    Args:
+        app: TorchX's AppDef.
+        roles: Its roles, macros replaced.
+        job_id: The id that the job gets.
+        options: The run options.
+        version: TorchX's version, kept in the job's metadata.
+
+    Raises:
+        SpecError: Something in it cannot run on Batch, or a run option is wrong.
+    """
+    _check(app, roles)
+    notes: list[str] = []
+    placed = list(zip(roles, _task_ids(role.name for role in roles), strict=True))
+    tasks = [_task(role, task_id, roles, options, notes) for role, task_id in placed]
+    stamps = tuple(
+        stamp.RoleStamp(role.name, task_id, role.num_replicas, role.image) for role, task_id in placed
+    )
+    metadata = stamp.write(stamp.AppStamp(app.name, stamps), version, app.metadata)
+    job = JobSpec(
+        name=app.name.strip()[:_MAX_DISPLAY_NAME] or "app",
+        id=job_id,
+        tasks=tuple(tasks),
+        pool=_pool(roles, options),
+        priority=options.priority,
+        on_task_failure="terminate" if len(roles) > 1 else "noaction",
+        metadata=metadata,
+        **_limits(options),
+    )
+    return Mapped(job, tuple(notes))
+
+
+def _check(app: AppLike, roles: Sequence[RoleLike]) -> None:
+    if not roles:
+        raise SpecError("the app has no role: there is nothing to run", field="roles")
+    if name := stamp.taken(app.metadata):
+        raise SpecError(f"the app's metadata {name!r} has a name that azbatch itself uses", field="metadata")
+    names = [role.name for role in roles]
+    for name in names:
+        if names.count(name) > 1:
+            raise SpecError(f"two roles are called {name!r}: logs and status could not tell them apart")
+
+
+def _task_ids(names: Iterable[str]) -> list[str]:
+    """An id for each role's task: its name where that is an id, unique whatever the case."""
+    ids: list[str] = []
+    for place, name in enumerate(names):
+        candidate = slug(name or "role", suffix_room=4)
+        taken = {given.lower() for given in ids}
+        ids.append(f"{candidate}-{place}" if candidate.lower() in taken else candidate)
+    return ids
+
+
+def _task(
+    role: RoleLike, task_id: str, roles: Sequence[RoleLike], options: RunOptions, notes: list[str]
+) -> TaskSpec:
+    try:
+        _check_replicas(role, notes)
+        return TaskSpec(id=task_id, **_fields(role, options, notes), retry=_retry(role, len(roles)))
+    except SpecError as error:
+        failure = SpecError(f"role {role.name!r}: {error.message}", field=error.field, hint=error.hint)
+    raise failure
+
+
+def _fields(role: RoleLike, options: RunOptions, notes: list[str]) -> dict[str, Any]:
+    wanted = mounts.of_role(role.mounts, options.mounts)
+    if wanted and not options.containers:
+        raise SpecError("has mounts, and containers=false", hint="mounts are of containers: leave one out")
+    return {
+        "display_name": role.name[:_MAX_DISPLAY_NAME],
+        "command": mounts.linked((role.entrypoint, *role.args), wanted.volumes),
+        "container": _container(role, options, wanted.options) if options.containers else None,
+        "resources": _resources(role.resource, options, notes),
+        "environment": _environment(role),
+        "elevated": bool(wanted.volumes),
+    }
+
+
+def _check_replicas(role: RoleLike, notes: list[str]) -> None:
+    if role.num_replicas < 1:
+        raise SpecError(f"has {role.num_replicas} replicas: at least one must run", field="num_replicas")
+    if role.num_replicas > _ONE_NODE:
+        raise SpecError(
+            f"has {role.num_replicas} replicas: this version runs roles of one replica", field="num_replicas"
+        )
+    if role.min_replicas is not None and role.min_replicas < role.num_replicas:
+        notes.append(
+            f"role {role.name!r}: min_replicas is {role.min_replicas}, and Batch starts all or none:"
+            f" it runs at {role.num_replicas}"
+        )
+
+
+def _container(role: RoleLike, options: RunOptions, extra: Sequence[str]) -> ContainerSpec:
+    if not role.image:
+        raise SpecError("names no image", field="image", hint="give one, or containers=false")
+    shared = [f"--shm-size={role.resource.memMB}m"] if role.resource.memMB > 0 else []
+    devices = ["--device=/dev/infiniband", "--ulimit=memlock=-1"] if role.resource.devices else []
+    run_options = (*shared, *devices, *extra)
+    return ContainerSpec(image=role.image, run_options=run_options, registry=_registry(options))
+
+
+def _registry(options: RunOptions) -> RegistrySpec | None:
+    if options.registry is None:
+        return None
+    user, at, host = options.registry.rpartition("@")
+    if at:
+        return RegistrySpec(server=host, username=user, password=Secret(f"env:{REGISTRY_PASSWORD}"))
+    if options.identity is None:
+        raise SpecError(
+            f"the registry {host} needs identity, or a user: USER@HOST with ${REGISTRY_PASSWORD}",
+            field="registry",
+        )
+    return RegistrySpec(server=host, identity=options.identity)
+
+
+def _resources(resource: ResourceLike, options: RunOptions, notes: list[str]) -> Resources:
+    sized = options.pool or options.vm_size or resource.capabilities.get(VM_SIZE)
+    for device in resource.devices:
+        if device != INFINIBAND:
+            raise SpecError(f"no VM size of Batch has the device {device!r}", hint=f"known: {INFINIBAND}")
+        if not sized:
+            raise SpecError(f"asks for {device}: name a vm_size with it", hint="such as Standard_HB120rs_v3")
+    foreign = sorted(name for name in resource.capabilities if not str(name).startswith("azure_batch."))
+    if foreign:
+        notes.append(f"capabilities that mean nothing on Batch are left out: {', '.join(foreign)}")
+    model = resource.capabilities.get(GPU_MODEL)
+    fields: dict[str, Any] = {"gpus": max(resource.gpu, 0)}
+    if resource.cpu > 0:
+        fields["cpus"] = resource.cpu
+    if resource.memMB > 0:
+        fields["memory"] = f"{resource.memMB}MiB"
+    if model is not None:
+        fields["gpu_model"] = str(model)
+    return Resources(**fields)
+
+
+def _environment(role: RoleLike) -> dict[str, str]:
+    return {"TORCHX_REPLICA_ID": "0", RANK0_ENV: "localhost", **role.env}
+
+
+def _retry(role: RoleLike, roles: int) -> RetryPolicy:
+    """Tries after the first, where Batch can do what the policy says: it starts one task again, alone."""
+    policy = str(getattr(role.retry_policy, "value", role.retry_policy))
+    if role.max_retries <= 0:
+        return RetryPolicy()
+    if policy == "APPLICATION" and roles > 1:
+        raise SpecError(
+            "retry policy APPLICATION restarts all roles together, and Batch restarts a task alone",
+            field="retry_policy",
+            hint="use REPLICA, or one role",
+        )
+    if policy not in {"APPLICATION", "REPLICA", "ROLE"}:
+        raise SpecError(
+            f"retry policy {policy} has no meaning on Batch", field="retry_policy", hint="use REPLICA"
+        )
+    return RetryPolicy(max_retries=role.max_retries)
+
+
+def _pool(roles: Sequence[RoleLike], options: RunOptions) -> ExistingPool | ManagedPool:
+    if options.pool is not None:
+        if options.vm_size is not None:
+            text = f"pool {options.pool!r} has its VM size already"
+            raise SpecError(text, field="vm_size", hint="leave one of them out")
+        return ExistingPool(id=options.pool)
+    asked = (role.resource.capabilities.get(VM_SIZE) for role in roles)
+    named = {str(size) for size in asked if size is not None}
+    if options.vm_size is None and len(named) > 1:
+        raise SpecError(
+            f"roles name different VM sizes ({', '.join(sorted(named))}), and an app runs on one pool",
+            hint="say which: vm_size=…",
+        )
+    if options.max_nodes < 1:
+        raise SpecError(f"{options.max_nodes} nodes: nothing would ever run", field="max_nodes")
+    nodes = min(sum(role.num_replicas for role in roles), options.max_nodes)
+    return ManagedPool(
+        vm_size=options.vm_size or next(iter(named), None),
+        nodes=0 if options.spot else nodes,
+        spot_nodes=nodes if options.spot else 0,
+        identities=(options.identity,) if options.identity else (),
+    )
+
+
+def _limits(options: RunOptions) -> dict[str, Any]:
+    limits: dict[str, Any] = {}
+    limits["wall_time"] = None if options.wall_time.lower() == NO_LIMIT else options.wall_time
+    if options.retention is not None:
+        limits["retention"] = options.retention
+    return limits

@@ -1,0 +1,32 @@
+"""What a dry run of TorchX holds: azbatch's plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from azbatch_torchx import app_ids
+
+if TYPE_CHECKING:
+    from azbatch_core import Plan
+
+
+class Request:
+    """A planned app. Prints as the plan; holds no secret in clear text.
+
+    Attributes:
+        plan: Exactly what will be sent.
+        notes: What the user should know, besides the plan's own warnings.
+    """
+
+    def __init__(self, plan: Plan, notes: tuple[str, ...] = ()) -> None:
+        self.plan = plan
+        self.notes = notes
+
+    @property
+    def app_id(self) -> str:
+        """The id that the app will have."""
+        return app_ids.join(self.plan.account, self.plan.job_id)
+
+    def __str__(self) -> str:
+        table = self.plan.to_table(warnings=True)
+        return "\n".join([f"app  {self.app_id}", table, *(f"note: {note}" for note in self.notes)])

@@ -1,0 +1,42 @@
+"""The parts of TorchX's AppDef that are mapped, as both lines have them; so the mapping needs no TorchX."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class ResourceLike(Protocol):
+    """``torchx.specs.Resource``."""
+
+    cpu: int
+    gpu: int
+    memMB: int  # noqa: N815  # TorchX's name
+    capabilities: Mapping[str, Any]
+    devices: Mapping[str, int]
+
+
+class RoleLike(Protocol):
+    """``torchx.specs.Role``, macros already replaced."""
+
+    name: str
+    image: str
+    entrypoint: str
+    args: Sequence[str]
+    env: Mapping[str, str]
+    num_replicas: int
+    min_replicas: int | None
+    max_retries: int
+    retry_policy: Any
+    resource: ResourceLike
+    mounts: Sequence[Any]
+
+
+class AppLike(Protocol):
+    """``torchx.specs.AppDef``."""
+
+    name: str
+    roles: Sequence[Any]
+    metadata: Mapping[str, str]

@@ -1,0 +1,246 @@
+"""The scheduler `azure_batch`: one class for both lines of TorchX.
+
+Its constructor and `run_opts` are called by commands that only list options, so nothing that takes long is
+imported before an app is planned or looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Dict, Final  # the config type, which TorchX looks at
+
+from torchx import specs
+from torchx.schedulers.api import DescribeAppResponse, ListAppResponse, Scheduler
+from torchx.specs import AppDryRunInfo, AppState, ReplicaStatus, RoleStatus
+
+from azbatch_torchx import app_ids, compat, options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
+
+    from azbatch_core import AzureBatch, JobHandle, JobStatus, TaskStatus
+    from azbatch_torchx.request import Request
+    from azbatch_torchx.stamp import AppStamp, RoleStamp
+
+BACKEND: Final = "azure_batch"
+FRESH: Final = 0.2
+"""Seconds for which one look at an app is good enough: a log of N replicas describes it N times at once."""
+
+
+class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
+    """Runs TorchX apps on Azure Batch, or on azbatch's local service.
+
+    An app is a job, and its id is ``<account>:<job id>``. Which account that is and how to log in there comes
+    from azbatch's own configuration (profiles, environment, azure-identity), never from arguments.
+    """
+
+    def __init__(self, session_name: str) -> None:
+        super().__init__(BACKEND, session_name)
+        self._clients: dict[str | None, AzureBatch] = {}
+
+    def _run_opts(self) -> specs.runopts:
+        return options.add_to(specs.runopts())
+
+    def _submit_dryrun(self, app: specs.AppDef, cfg: Mapping[str, Any]) -> AppDryRunInfo:
+        from azbatch_torchx import mapping
+        from azbatch_torchx.request import Request
+
+        chosen = options.read(cfg)
+        with _refusing():
+            client = self._client(options.account_of(cfg))
+            job_id = mapping.job_id_of(app.name, secrets.token_hex(4))
+            app_id = app_ids.join(client.account.name, job_id)
+            roles = [compat.replaced(role, app_id=app_id, rank0_env=mapping.RANK0_ENV) for role in app.roles]
+            mapped = mapping.to_job(app, roles, job_id, chosen, compat.version())
+            return AppDryRunInfo(Request(client.plan(mapped.job), mapped.notes), str)
+
+    def schedule(self, dryrun_info: AppDryRunInfo) -> str:
+        """Submit what was planned. On return the app can be described from anywhere.
+
+        Raises:
+            InvalidRunConfigException: It could not be submitted; one line says why. No job is left.
+        """
+        request: Request = dryrun_info.request
+        for note in (*request.plan.warnings, *request.notes):
+            compat.LOG.info("%s", note)
+        with _refusing():
+            _submit(self._client(request.plan.account), request)
+        return request.app_id
+
+    def describe(self, app_id: str) -> DescribeAppResponse | None:
+        """The app as it stands; None where there is no such app (any more).
+
+        Raises:
+            AzBatchError: The account is not known or cannot be asked; the id is none of this scheduler.
+        """
+        from azbatch_torchx import links, stamp, states
+
+        found = self._look(app_id)
+        if found is None:
+            return None
+        client, app, status, tasks = found
+        by_id = {task.id.lower(): task for task in tasks}
+        return compat.make(
+            DescribeAppResponse,
+            app_id=app_id,
+            state=AppState[states.app_state(status, tasks)],
+            num_restarts=states.restarts(tasks),
+            msg=states.message(status),
+            structured_error_msg=states.first_error_file(status) or specs.NONE,
+            ui_url=links.of_job(client.account, status.id),
+            metadata=stamp.own_metadata(status.metadata),
+            roles=[_role(role) for role in app.roles],
+            roles_statuses=[_role_status(role, by_id) for role in app.roles],
+        )
+
+    def describe_native(self, app_id: str) -> AppDryRunInfo | None:
+        """The job and its tasks as the service tells them, in JSON; None where there is no such app."""
+        from azbatch_core import NotFound
+
+        try:
+            documents = self._job(app_id).documents()
+        except NotFound:
+            return None
+        return AppDryRunInfo(documents, lambda request: json.dumps(request, indent=2))
+
+    def list(self, cfg: Mapping[str, Any] | None = None) -> list[ListAppResponse]:
+        """The apps that this user submitted to an account, the newest first.
+
+        TorchX 0.7 gives no configuration here: the account is then that of .torchxconfig, of
+        ``AZBATCH_ACCOUNT``, or azbatch's default.
+        """
+        from azbatch_torchx import stamp, states
+
+        client = self._client(options.account_of(cfg or compat.configured(BACKEND)))
+        apps = ((job, stamp.read(job.metadata)) for job in client.jobs())
+        return [
+            compat.make(
+                ListAppResponse,
+                app_id=job.handle,
+                state=AppState[states.APP_STATES[job.state]],
+                name=app.name,
+            )
+            for job, app in apps
+            if app is not None
+        ]
+
+    def log_iter(  # noqa: PLR0917  # TorchX's signature
+        self,
+        app_id: str,
+        role_name: str,
+        k: int = 0,
+        regex: str | None = None,
+        since: datetime | None = None,  # noqa: ARG002  # TorchX's signature; lines carry no time
+        until: datetime | None = None,  # noqa: ARG002  # same
+        should_tail: bool = False,  # noqa: FBT001, FBT002  # same
+        streams: Any = None,
+    ) -> Iterable[str]:
+        """The lines of replica `k` of a role; with `should_tail` until the task has ended and all was read.
+
+        What is gone with its node is read from its copy in storage if there is one; otherwise there are no
+        lines, and a logged line says why.
+
+        Raises:
+            ValueError: There is no such app, role or replica.
+        """
+        from azbatch_torchx import logs
+
+        found = self._look(app_id)
+        role = found[1].role(role_name) if found else None
+        if role is None or not 0 <= k < role.replicas:
+            raise ValueError(f"{app_id} has no replica {k} of a role {role_name!r}")
+        stream = logs.STREAMS[getattr(streams, "value", streams)]
+        return logs.of_task(self._job(app_id), role.task, stream, regex, follow=should_tail)
+
+    def _cancel_existing(self, app_id: str) -> None:
+        self._job(app_id).cancel()
+
+    def delete(self, app_id: str) -> None:
+        """Remove the app, its tasks and their files. An app that is not there is fine."""
+        self._job(app_id).delete()
+
+    def close(self) -> None:
+        """Close the connections. May be called twice."""
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
+
+    def _validate(self, app: specs.AppDef, scheduler: str, *cfg: Any) -> None:
+        super()._validate(app, scheduler, *cfg)
+
+    def _client(self, account: str | None) -> AzureBatch:
+        from azbatch_core import AzureBatch
+
+        if account not in self._clients:
+            compat.quieten_sdk()
+            client = AzureBatch(account)
+            self._clients[account] = self._clients.setdefault(client.account.name, client)
+        return self._clients[account]
+
+    def _job(self, app_id: str) -> JobHandle:
+        account, job_id = app_ids.split(app_id)
+        return self._client(account).job(app_ids.join(account, job_id))
+
+    def _look(self, app_id: str) -> tuple[AzureBatch, AppStamp, JobStatus, Iterable[TaskStatus]] | None:
+        """The app at one moment; None where there is no such app, or the job is none of TorchX's."""
+        from azbatch_core import NotFound
+        from azbatch_torchx import stamp
+
+        account, _ = app_ids.split(app_id)
+        try:
+            status, tasks = self._job(app_id).look(FRESH)
+        except NotFound:
+            return None
+        app = stamp.read(status.metadata)
+        return (self._client(account), app, status, tasks) if app is not None else None
+
+
+def _submit(client: AzureBatch, request: Request) -> None:
+    """Submit the plan whole, or leave no job behind."""
+    from azbatch_core import SubmissionError
+
+    try:
+        client.submit(request.plan)
+    except SubmissionError as error:
+        client.job(request.plan.job_id).delete()
+        reasons = [f"{result.id}: {result.error or result.code}" for result in error.submission.failed]
+        raise compat.Refused(f"Batch did not take {'; '.join(reasons)}") from error
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Turn azbatch's errors into the one kind that `torchx run` shows as a message."""
+    from azbatch_core import AzBatchError
+
+    try:
+        yield
+    except AzBatchError as error:
+        raise compat.Refused(str(error)) from error
+
+
+def _role(role: RoleStamp) -> specs.Role:
+    return compat.make(specs.Role, name=role.name, image=role.image, num_replicas=role.replicas)
+
+
+def _role_status(role: RoleStamp, tasks: Mapping[str, TaskStatus]) -> RoleStatus:
+    from azbatch_torchx import states
+
+    task = tasks.get(role.task.lower())
+    replica = compat.make(
+        ReplicaStatus,
+        id=0,
+        state=AppState[states.replica_state(task)],
+        role=role.name,
+        hostname=(task.node_id if task else None) or "",
+        structured_error_msg=states.error_file(task) or specs.NONE,
+    )
+    return RoleStatus(role=role.name, replicas=[replica])
+
+
+def create_scheduler(session_name: str, **kwargs: object) -> AzureBatchScheduler:  # noqa: ARG001  # TorchX passes what it has
+    """The scheduler, for TorchX. Asks nothing of anybody."""
+    compat.warn_of_two_lines()
+    return AzureBatchScheduler(session_name)
