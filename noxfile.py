@@ -17,12 +17,14 @@ CLIENTS = {
     "azure-cli": ["azure-cli==2.91.0"],
 }
 """What the session `interop` plays with: a folder of packages for each client."""
+TORCHX = {"stable": "torchx==0.7.0", "nightly": "torchx-nightly==2026.10.26"}
+"""The lines of TorchX, which cannot be in one environment."""
 
 SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
 
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "uv|virtualenv"
-nox.options.sessions = ["lint", "types", "imports", "tests", "contract", "interop", "docs", "demo"]
+nox.options.sessions = ["lint", "types", "imports", "tests", "contract", "interop", "torchx", "docs", "demo"]
 nox.options.reuse_existing_virtualenvs = True
 os.environ.setdefault("UV_PYTHON_DOWNLOADS", "never")
 
@@ -106,6 +108,19 @@ def _unpack_source(session: nox.Session, folder: Path) -> None:
     archive = next(folder.glob(f"{name.replace('-', '?')}-{version}.tar.gz"))
     shutil.unpack_archive(archive, folder, filter="data")
     (folder / archive.name.removesuffix(".tar.gz")).rename(target)
+
+
+@nox.session(python=MAIN)
+@nox.parametrize("line", list(TORCHX))
+def torchx(session: nox.Session, line: str) -> None:
+    """The TorchX adapter on one line of TorchX, installed from the built wheel: it decides what is listed."""
+    folder = Path(session.create_tmp()).absolute()
+    session.install("hatchling", "pytest", "pytest-asyncio", "pytest-mock", "pytest-randomly", TORCHX[line])
+    session.run("python", "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder))
+    wheel = max(folder.glob("azbatch-*.whl"), key=lambda path: path.stat().st_mtime)
+    session.install(f"azbatch[local] @ {wheel.as_uri()}")
+    session.install("--force-reinstall", "--no-deps", str(wheel))  # the same version may be an older tree
+    session.run("pytest", "tests/torchx", *session.posargs)
 
 
 @nox.session(python=MAIN)
