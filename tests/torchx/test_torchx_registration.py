@@ -109,7 +109,9 @@ def test_two_lines_in_one_place_are_noticed(
         compat.warn_of_two_lines()
         compat.warn_of_two_lines()
     assert [record.getMessage() for record in caplog.records] == [
-        "torchx and torchx-nightly are installed in one place and overwrite each other: uninstall both, then"
-        " install one (with torchx-nightly, install azbatch without the extra [torchx])"
+        (
+            "torchx and torchx-nightly are installed in one place and overwrite each other: uninstall both,"
+            " then install one (with torchx-nightly, install azbatch without the extra [torchx])"
+        )
     ]
     compat.warn_of_two_lines.cache_clear()
