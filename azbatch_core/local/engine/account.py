@@ -57,6 +57,7 @@ TimerName = Literal[
     "schedule",
     "hold",
     "fault",
+    "lifetime",
     "notice",
 ]
 

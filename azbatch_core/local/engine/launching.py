@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from azbatch_core.local.engine.packages import resolve
 from azbatch_core.local.engine.trouble import launch_fault
 from azbatch_core.local.rules.gangs import as_member
+from azbatch_core.local.rules.identity import launch_identity
 from azbatch_core.local.rules.pools import container_configuration
 from azbatch_core.local.rules.tasks import environment
 from azbatch_core.local.rules.times import limit_seconds, ticks_of
-from azbatch_core.local.runtime.base import Launch
+from azbatch_core.local.runtime.base import Launch, LaunchFault
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account, Execution
+    from azbatch_core.local.store.records import Doc
 
 __all__ = ["launch"]
 
@@ -26,6 +28,7 @@ def launch(account: Account, execution: Execution) -> int:
     pool = account.pools[execution.node.pool]
     wall_time = (spec.get("constraints") or {}).get("maxWallClockTime") or spec.get("maxWallClockTime")
     place = account.place(execution.node)
+    identity = launch_identity(pool.spec, spec.get("userIdentity"))
     packages, names = resolve(account, spec.get("applicationPackageReferences") or ())
     variables = execution.node.packages | names
     made = Launch(
@@ -43,7 +46,8 @@ def launch(account: Account, execution: Execution) -> int:
         attempt=execution.launches,
         container=spec.get("containerSettings"),
         registries=tuple(container_configuration(pool.spec).get("containerRegistries") or ()),
-        user_identity=spec.get("userIdentity"),
+        user_identity=identity,
+        fault=None if identity is not None else _no_such_user(spec),
         packages=packages,
         extra_environment={name: f"{place.root}/applications/{folder}" for name, folder in variables.items()},
         job_prep_id=(job_spec.get("jobPreparationTask") or {}).get("id"),
@@ -51,8 +55,13 @@ def launch(account: Account, execution: Execution) -> int:
     gang = execution.gang
     if gang is not None:
         made = as_member(made, spec["multiInstanceSettings"], gang.hosts, gang.primary.node.address)
-    if account.faults.of_launches:
+    if account.faults.of_launches and made.fault is None:
         made = replace(made, fault=launch_fault(account, execution, made))
     running = account.runtime.launch(made)
     account.watch(execution, running)
     return ticks_of(running.started)
+
+
+def _no_such_user(spec: Doc) -> LaunchFault:
+    name = spec["userIdentity"]["username"]
+    return LaunchFault("folder", "CommandLaunchFailed", f"The pool has no user account {name}")

@@ -10,6 +10,7 @@ from azbatch_core.local.engine import (
     allocation,
     gangs,
     jobs,
+    lifetime,
     node_actions,
     nodes,
     retention,
@@ -53,6 +54,7 @@ def recover(account: Account) -> None:
         account.due_jobs[job.key] = None
         jobs.arm_wall_clock(account, job)
     retention.arm(account)
+    lifetime.arm(account)
 
 
 def _end_try(account: Account, task: Task) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "check_at_least",
     "check_id",
+    "check_identity",
     "check_metadata",
     "check_seconds",
 ]
@@ -32,6 +33,15 @@ def check_metadata(body: Doc) -> None:
     for item in body.get("metadata") or ():
         if not item.get("name"):
             raise BatchError("EmptyMetadataKey")
+
+
+def check_identity(task: Doc) -> None:
+    """A user name or an automatic user, not both (SDK UserIdentity)."""
+    identity = task.get("userIdentity") or {}
+    if identity.get("username") and identity.get("autoUser"):
+        raise invalid_property(
+            "userIdentity", identity["username"], "Exactly one of userName and autoUser must be specified."
+        )
 
 
 def check_at_least(body: Doc, name: str, least: int) -> None:

@@ -10,6 +10,7 @@ from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules.checks import (
     check_at_least,
     check_id,
+    check_identity,
     check_metadata,
     check_seconds,
 )
@@ -129,6 +130,7 @@ def check_fields(body: Doc) -> None:
     start = body.get("startTask")
     if start:
         check_at_least(start, "maxTaskRetryCount", -1)
+        check_identity(start)
 
 
 def check_resize(body: Doc) -> None:

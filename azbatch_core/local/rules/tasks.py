@@ -11,6 +11,7 @@ from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules.checks import (
     check_at_least,
     check_id,
+    check_identity,
     check_seconds,
 )
 from azbatch_core.local.rules.documents import (
@@ -72,6 +73,7 @@ def check_new(job: Job, body: Doc) -> None:
     if "multiInstanceSettings" in body:
         _check_instances(body["multiInstanceSettings"])
     check_at_least(body, "requiredSlots", 1)
+    check_identity(body)
     constraints = body.get("constraints")
     if constraints:
         check_at_least(constraints, "maxTaskRetryCount", -1)

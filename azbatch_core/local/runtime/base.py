@@ -131,7 +131,7 @@ class Launch:
         extra_environment: Variables that only the engine knows (gangs, application packages); they win.
         container: `containerSettings` as on the wire.
         registries: `containerRegistries` of the node's pool, as on the wire.
-        user_identity: `userIdentity` as on the wire.
+        user_identity: `userIdentity` as on the wire; beside a user name, `autoUser` tells its elevation.
         job_prep_id: Id of the job's preparation task, if it has one.
         packages: Application packages that the task asks for; unpacked before its resource files are staged.
     """

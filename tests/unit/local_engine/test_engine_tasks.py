@@ -129,7 +129,7 @@ async def test_a_wall_clock_stop_is_a_failure_without_retry(service: Service) ->
 
 
 async def test_the_launch_carries_what_the_user_gave(service: Service) -> None:
-    await service.pool()
+    await service.pool(userAccounts=[{"name": "u", "password": "p"}])
     service.job(
         commonEnvironmentSettings=[{"name": "A", "value": "job"}, {"name": "B", "value": "job"}],
     )
@@ -150,7 +150,10 @@ async def test_the_launch_carries_what_the_user_gave(service: Service) -> None:
     assert launch.resource_files == ({"httpUrl": "http://x/y", "filePath": "y"},)
     assert launch.output_files == ({"filePattern": "*"},)
     assert launch.container == {"imageName": "i", "registry": {"username": "u", "password": "hidden"}}
-    assert launch.user_identity == {"username": "u"}
+    assert launch.user_identity == {
+        "username": "u",
+        "autoUser": {"scope": "pool", "elevationLevel": "nonadmin"},
+    }
     assert launch.wall_time == 120
     assert (launch.job_id, launch.task_id, launch.kind) == ("job", "t", "task")
     assert "hidden" not in str(service.engine.tasks.get("job", "t"))
