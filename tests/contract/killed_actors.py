@@ -227,8 +227,10 @@ class Work(Actor):
         failed = sum(doc["executionInfo"]["result"] == "failure" for doc in listed.values())
         expected = {"active": 0, "running": 0, "completed": len(listed), "failed": failed}
         assert counts == {**expected, "succeeded": len(listed) - failed}
-        folders = self.service.state.path.glob(f"nodes/*/*/workitems/{self.job}/job-1/*")
-        assert {folder.name for folder in folders} <= there | {"prepare", "release"}
+        folders = {
+            path.name for path in self.service.state.path.glob(f"nodes/*/*/workitems/{self.job}/job-1/*")
+        }
+        assert folders <= there | {"prepare", "release"}, folders - there
         starts = last_starts(events)
         for name, told in self.tasks.items():
             last = starts[f"{self.job}.{name}"]

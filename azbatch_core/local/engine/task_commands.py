@@ -236,6 +236,7 @@ class TaskCommands(Commands):
         if task.failure is None:
             raise BatchError("TaskSucceeded")
         account = self.account
+        retention.clear(account, job, task)  # it may run elsewhere next: nobody would know of these files
         account.store.tasks.reactivate(task.seq, account.stamp())
         account.store.subtasks.forget([task.seq])
         counts = account.counts[job.key]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from engine_fakes import Service
 
+from azbatch_core.local.engine import node_actions
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -162,4 +164,46 @@ async def test_a_deleted_gang_leaves_neither_folders_nor_records(tmp_path: Path)
     heir = await service.killed()
     assert not any(folder.exists() for folder in folders)
     assert heir.engine.account.store.connection.execute("SELECT COUNT(*) FROM subtasks").fetchone() == (0,)
+    await heir.engine.stop()
+
+
+async def test_a_task_that_runs_again_elsewhere_leaves_no_files_where_it_failed(tmp_path: Path) -> None:
+    service = await Service(tmp_path).start()
+    await service.pool(nodes=2)
+    service.job()
+    service.task("t", "exit 3")
+    await service.pass_time(1)
+    (first,) = service.runtime.launches
+    folder = service.runtime.task_directory(first.node, "job", "t")
+    assert folder.exists()
+    service.engine.nodes.disable_scheduling("pool", first.node.node_id, "requeue")
+    service.engine.tasks.reactivate("job", "t")
+    await service.pass_time(1)
+    assert service.runtime.launches[-1].node != first.node
+    assert not folder.exists()
+    await service.engine.stop()
+
+
+@pytest.mark.parametrize("seconds", [None, 0, 10, 31, 34, 36])
+async def test_a_preempted_node_comes_back_whenever_its_service_is_killed(
+    tmp_path: Path, seconds: float | None
+) -> None:
+    service = await Service(tmp_path, boot_time=5.0).start()
+    await service.pool(nodes=0, targetLowPriorityNodes=1)
+    await service.pass_time(10)
+    service.job()
+    service.task("t", "sleep 50")
+    await service.pass_time()
+    (node,) = service.engine.account.nodes.values()
+    node_actions.preempt(service.engine.account, node, 30.0)
+    service.engine.account.store.commit()
+    if seconds is not None:
+        await service.pass_time(seconds)
+    heir = await service.killed()
+    await heir.pass_time(40)
+    (doc,) = heir.nodes()
+    assert (doc["id"], doc["state"], doc["runningTasksCount"]) == (node.id, "running", 1)
+    await heir.pass_time(50)
+    info = heir.info("t")
+    assert (heir.state("t"), info["requeueCount"], info["retryCount"]) == ("completed", 0, 0)
     await heir.engine.stop()
