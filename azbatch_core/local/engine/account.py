@@ -6,25 +6,21 @@ again from the tables (see `recovery`). Tasks are not here, only those that occu
 
 from __future__ import annotations
 
-import logging
-import sqlite3
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from azbatch_core.local.engine.execution import Execution, StopReason
+from azbatch_core.local.engine.counts import Counts
 from azbatch_core.local.engine.history import History
 from azbatch_core.local.engine.queue import ReadyQueue
+from azbatch_core.local.engine.timing import Timing
 from azbatch_core.local.rules.placement import FreeSlots
-from azbatch_core.local.rules.times import ticks_of
 from azbatch_core.local.runtime.base import NodePlace
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
+    from collections.abc import Callable
 
-    from azbatch_core.local.clock import Cancellable, Clock
+    from azbatch_core.local.clock import Clock
+    from azbatch_core.local.engine.execution import Execution, StopReason
     from azbatch_core.local.engine.gangs import Hold
     from azbatch_core.local.engine.scaling import Samples
     from azbatch_core.local.faults import Faults
@@ -42,80 +38,61 @@ if TYPE_CHECKING:
         Schedule,
     )
 
-__all__ = ["Account", "Counts", "Execution", "StopReason", "TimerName"]
-
-_LOG = logging.getLogger(__name__)
-
-TimerName = Literal[
-    "boot",
-    "resize",
-    "wall clock",
-    "wipe",
-    "retention",
-    "sample",
-    "evaluation",
-    "schedule",
-    "hold",
-    "fault",
-    "lifetime",
-    "notice",
-]
+__all__ = ["Account"]
 
 
-@dataclass
-class Counts:
-    """A job's tasks, and the slots they need, by what the service counts them as.
+class Account(Timing):
+    """The engine's state, and the few moves that every part of the engine makes.
+
+    Keys are those of the tables, ids are in lower case. Sets that are gone through are dicts of
+    None: these keep their order, so that two runs of one story are the same.
 
     Attributes:
-        ready: Active tasks that wait for nothing.
+        base: The service's URL, no slash at the end.
+        befall: Lets faults strike a node; put in by the engine.
+        addresses: Loopback addresses that nodes have.
+        free: Slots of the nodes of a pool that take tasks.
+        capacity_back: When (in ticks) there is room again for a preempted node.
+        holds: The multi-instance task that a pool keeps free nodes for.
+        samples: What the formula of a pool that scales by itself is told.
+        pool_jobs: Active jobs by the id of their pool, which need not exist.
+        counts: Tasks of a job by state.
+        queues: Ready tasks of a job.
+        preparations: Of a job, by node.
+        barred: Nodes where a job's preparation failed, so that its tasks may not run there.
+        live: Tasks on nodes by their number: for a multi-instance task, its primary.
+        on_node: Whatever occupies a node.
+        of_job: The same by job.
+        dying: Deleted tasks whose processes are not gone, by job and id, with their number; the id is taken.
+        finished: Ended executions for the next turn to settle; without an outcome, they had not begun.
+        due_pools: Records that the next turn is to look at; so for the other `due_`.
+        turns: How many there were: what was computed in a turn holds until the next.
+        history: What the page shows of the past.
+        expiry: When (in ticks) the next task directory is to go.
     """
-
-    tasks: dict[str, int] = field(
-        default_factory=lambda: {"active": 0, "running": 0, "succeeded": 0, "failed": 0}
-    )
-    slots: dict[str, int] = field(
-        default_factory=lambda: {"active": 0, "running": 0, "succeeded": 0, "failed": 0}
-    )
-    ready: int = 0
-
-    def add(self, kind: str, tasks: int, slots: int) -> None:
-        """Count some tasks in (or out, with negative numbers)."""
-        self.tasks[kind] += tasks
-        self.slots[kind] += slots
-
-    def move(self, old: str, new: str, slots: int) -> None:
-        """Count one task as something else."""
-        self.add(old, -1, -slots)
-        self.add(new, 1, slots)
-
-    @property
-    def unfinished(self) -> int:
-        """Tasks that are not completed."""
-        return self.tasks["active"] + self.tasks["running"]
-
-
-class Account:
-    """The engine's state, and the few moves that every part of the engine makes."""
 
     def __init__(
         self, settings: Settings, clock: Clock, runtime: Runtime, store: Database, faults: Faults
     ) -> None:
+        super().__init__(clock, store)
         self.settings = settings
-        self.clock = clock
         self.runtime = runtime
-        self.store = store
         self.faults = faults
         self.base = settings.endpoint
-        self.tick: Callable[[], None] = lambda: None
-        self.gave_up: Callable[[], object] = lambda: None
         self.befall: Callable[[Node], None] = lambda _: None
-        self.no_capacity: dict[int, int] = {}
+
         self.pools: dict[int, Pool] = {}
         self.pool_ids: dict[str, Pool] = {}
-        self.nodes: dict[int, Node] = {}
         self.pool_nodes: dict[int, dict[int, Node]] = {}
-        self.addresses: set[str] = set()
         self.free: dict[int, FreeSlots] = {}
+        self.holds: dict[int, Hold] = {}
+        self.samples: dict[int, Samples] = {}
+
+        self.nodes: dict[int, Node] = {}
+        self.addresses: set[str] = set()
+        self.capacity_back: dict[int, int] = {}
+        self._places: dict[int, NodePlace] = {}
+
         self.jobs: dict[int, Job] = {}
         self.job_ids: dict[str, Job] = {}
         self.pool_jobs: dict[str, dict[int, Job]] = {}
@@ -124,112 +101,23 @@ class Account:
         self.queues: dict[int, ReadyQueue] = {}
         self.preparations: dict[int, dict[int, Preparation]] = {}
         self.barred: dict[int, set[int]] = {}
+
+        self.schedules: dict[int, Schedule] = {}
+        self.schedule_ids: dict[str, Schedule] = {}
+
         self.live: dict[int, Execution] = {}
         self.on_node: dict[int, dict[Execution, None]] = {}
         self.of_job: dict[int, dict[Execution, None]] = {}
-        self.holds: dict[int, Hold] = {}
         self.dying: dict[tuple[int, str], int] = {}
+
         self.finished: list[tuple[Execution, Outcome | None]] = []
         self.due_pools: dict[int, None] = {}
         self.due_nodes: dict[int, None] = {}
         self.due_jobs: dict[int, None] = {}
-        self.schedules: dict[int, Schedule] = {}
-        self.schedule_ids: dict[str, Schedule] = {}
         self.due_schedules: dict[int, None] = {}
-        self.timers: dict[tuple[TimerName, int], Cancellable] = {}
-        self.histories: dict[int, Samples] = {}
         self.turns = 0
         self.history = History()
         self.expiry: int | None = None
-        self.stopping = False
-        self._places: dict[int, NodePlace] = {}
-        self._stamp = 0
-        self._when: datetime | None = None
-        self._ticks = 0
-        self._awake: Cancellable | None = None
-
-    # Time
-
-    def now(self) -> int:
-        """The present in ticks."""
-        when = self.clock.now()
-        if when is not self._when:  # a virtual clock stands still for many calls
-            self._when, self._ticks = when, ticks_of(when)
-        return self._ticks
-
-    def stamp(self) -> int:
-        """The moment of a user's write: never the same twice, since the ETag is made of it."""
-        self._stamp = max(self.now(), self._stamp + 1)
-        return self._stamp
-
-    def stamped_until(self, ticks: int) -> None:
-        """Stamps up to `ticks` have been given by an earlier run."""
-        self._stamp = max(self._stamp, ticks)
-
-    def after(self, name: TimerName, key: int, seconds: float, action: Callable[[], object]) -> None:
-        """Call `action` and then tick, `seconds` from now; replaces the timer of the same name and key."""
-
-        def fire() -> None:
-            with self.whole():
-                action()
-            self.wake()
-
-        self.quietly_after(name, key, seconds, fire)
-
-    def quietly_after(self, name: TimerName, key: int, seconds: float, action: Callable[[], object]) -> None:
-        """Call `action`, which changes nothing, `seconds` from now; otherwise as `after`."""
-        self.forget_timer(name, key)
-
-        def fire() -> None:
-            self.timers.pop((name, key), None)
-            action()
-
-        self.timers[name, key] = self.clock.call_later(seconds, fire)
-
-    def forget_timer(self, name: TimerName, key: int) -> None:
-        """Call a timer off; fine if there is none."""
-        timer = self.timers.pop((name, key), None)
-        if timer is not None:
-            timer.cancel()
-
-    def wake(self) -> None:
-        """Let the engine tick in the loop's next turn, once however often this is called."""
-        if self._awake is None and not self.stopping:
-            self._awake = self.clock.call_later(0.0, self._wake_up)
-
-    def _wake_up(self) -> None:
-        self._awake = None
-        with self.whole():
-            self.tick()
-
-    @contextmanager
-    def whole(self) -> Iterator[None]:
-        """What goes on inside happens wholly, or the engine stops: everything from outside enters here.
-
-        When the database refuses, because the disk is full above all, the changes in hand are undone in the
-        tables, but memory has moved on. To go on from the tables is what a start is for, so the service is
-        told to stop (`gave_up`); nothing that was acknowledged is lost.
-        """
-        try:
-            yield
-        except sqlite3.Error as error:
-            _LOG.critical(
-                "the database cannot be written (%s); stopping, jobs go on at the next start", error
-            )
-            self.halt()
-            with suppress(sqlite3.Error):
-                self.store.rollback()
-            self.gave_up()
-
-    def halt(self) -> None:
-        """No tick and no timer from now on."""
-        self.stopping = True
-        for timer in self.timers.values():
-            timer.cancel()
-        self.timers.clear()
-        if self._awake is not None:
-            self._awake.cancel()
-            self._awake = None
 
     # Records
 
@@ -256,7 +144,7 @@ class Account:
         """Take no samples of a pool and evaluate its formula no more; fine if it has none."""
         self.forget_timer("sample", pool.key)
         self.forget_timer("evaluation", pool.key)
-        self.histories.pop(pool.key, None)
+        self.samples.pop(pool.key, None)
 
     def add_node(self, node: Node) -> None:
         """Take a node into the maps."""
@@ -271,7 +159,7 @@ class Account:
         self.free[node.pool].drop(node.key)
         del self.nodes[node.key], self.pool_nodes[node.pool][node.key], self.on_node[node.key]
         self._places.pop(node.key, None)
-        self.no_capacity.pop(node.key, None)
+        self.capacity_back.pop(node.key, None)
         self.addresses.discard(node.address)
         self.due_nodes.pop(node.key, None)
         self.due_pools[node.pool] = None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.rules.placement import FreeSlots
     from azbatch_core.local.store.records import Doc, Job, Pool
-    from azbatch_core.local.store.tasks import ReadyTask
+    from azbatch_core.local.store.task_rows import ReadyTask
 
 __all__ = ["fill_pool"]
 

@@ -15,7 +15,8 @@ from azbatch_core.local.rules.times import limit_seconds, ticks_of
 from azbatch_core.local.runtime.base import Launch, LaunchFault
 
 if TYPE_CHECKING:
-    from azbatch_core.local.engine.account import Account, Execution
+    from azbatch_core.local.engine.account import Account
+    from azbatch_core.local.engine.execution import Execution
     from azbatch_core.local.store.records import Doc
 
 __all__ = ["launch"]

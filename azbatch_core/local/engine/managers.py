@@ -8,7 +8,7 @@ import orjson
 
 from azbatch_core.local.rules.managers import task_of, wanted_slots
 from azbatch_core.local.rules.tasks import number_of
-from azbatch_core.local.store.tasks import NewTask
+from azbatch_core.local.store.task_rows import NewTask
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account

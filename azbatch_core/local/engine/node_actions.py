@@ -66,7 +66,7 @@ def _halted(account: Account, node: Node, began: int) -> None:
         node.users = {}
         account.touch(node)
     if node.state == "preempted":
-        back = account.no_capacity.pop(node.key, began)
+        back = account.capacity_back.pop(node.key, began)
         wait = max(0.0, (back - account.now()) / TICKS_PER_SECOND)
         account.after("boot", node.key, wait, lambda: _come_back(account, node, back))
     elif node.state == "deallocating":
@@ -81,7 +81,7 @@ def preempt(account: Account, node: Node, seconds: float) -> None:
     It stays in its pool and comes back with the same id (documented for spot nodes) when there is capacity
     again, `seconds` from now.
     """
-    account.no_capacity[node.key] = account.now() + int(seconds * TICKS_PER_SECOND)
+    account.capacity_back[node.key] = account.now() + int(seconds * TICKS_PER_SECOND)
     go_down(account, node, "preempted", "requeue")
 
 

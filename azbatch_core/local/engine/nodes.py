@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
-from azbatch_core.local.engine.account import Execution
+from azbatch_core.local.engine.execution import Execution
 from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.engine.packages import resolve
 from azbatch_core.local.engine.trouble import boot_time, notice
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable
 
-    from azbatch_core.local.engine.account import Account, StopReason
+    from azbatch_core.local.engine.account import Account
+    from azbatch_core.local.engine.execution import StopReason
     from azbatch_core.local.runtime.base import Outcome
     from azbatch_core.local.store.records import Deallocation, Doc, Node
 

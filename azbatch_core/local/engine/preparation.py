@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from azbatch_core.local.engine.account import Execution
+from azbatch_core.local.engine.execution import Execution
 from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.engine.nodes import put_outcome
 from azbatch_core.local.rules.documents import job_folder

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from azbatch_core.local.store.tasks import ReadyTask, TaskTable
+    from azbatch_core.local.store.task_rows import ReadyTask
+    from azbatch_core.local.store.tasks import TaskTable
 
 __all__ = ["ReadyQueue"]
 

@@ -24,7 +24,7 @@ from azbatch_core.local.store.records import Job, Node, Pool, Preparation, Sched
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.store.records import Doc, TaskState
-    from azbatch_core.local.store.tasks import Task
+    from azbatch_core.local.store.task_rows import Task
 
 __all__ = ["recover"]
 

@@ -10,7 +10,7 @@ from azbatch_core.local.wire.durations import TICKS_PER_SECOND
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.store.records import Job
-    from azbatch_core.local.store.tasks import Task
+    from azbatch_core.local.store.task_rows import Task
 
 __all__ = ["arm", "clear", "expect", "expiry"]
 

@@ -43,7 +43,7 @@ def begin(account: Account, pool: Pool, *, made: bool = False) -> None:
         pool: its `spec` has the formula and the interval.
         made: the pool has just been made; the targets are those of its first resize.
     """
-    account.histories[pool.key] = Samples()
+    account.samples[pool.key] = Samples()
     _sample_later(account, pool)
     reschedule(account, pool, made=made)
 
@@ -59,7 +59,7 @@ def resume(account: Account, pool: Pool) -> None:
 
     A first sample is taken at once, so that the next evaluation does not take the pool for an idle one.
     """
-    account.histories[pool.key] = Samples()
+    account.samples[pool.key] = Samples()
     _sample(account, pool)
     _arm(account, pool)
 
@@ -111,7 +111,7 @@ def _arm(account: Account, pool: Pool) -> None:
 
 def _sample(account: Account, pool: Pool) -> None:
     with account.whole():
-        account.histories[pool.key].take(account, pool)
+        account.samples[pool.key].take(account, pool)
     _sample_later(account, pool)
 
 
@@ -169,7 +169,7 @@ def _values(account: Account, pool: Pool) -> dict[str, float]:
 def _series(account: Account, pool: Pool, formula: str, now: datetime) -> dict[str, SampleSeries]:
     """The samples of those variables that the formula may name."""
     words = tuple(word.lower() for word in _WORD.findall(formula))
-    samples = account.histories.get(pool.key)
+    samples = account.samples.get(pool.key)
     history = samples.kept if samples is not None else ()
     present = _values(account, pool)
     # A word may be an old name, which is the beginning of the new one; some too many do no harm.

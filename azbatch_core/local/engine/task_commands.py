@@ -18,7 +18,7 @@ from azbatch_core.local.rules.documents import fill_constraints
 from azbatch_core.local.rules.gangs import subtask_document
 from azbatch_core.local.rules.jobs import refuse_unless_live
 from azbatch_core.local.rules.times import etag, moment
-from azbatch_core.local.store.tasks import NewTask
+from azbatch_core.local.store.task_rows import NewTask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from azbatch_core.local.odata.parser import Condition, Match
     from azbatch_core.local.rules.tasks import Needs
     from azbatch_core.local.store.records import Doc, Job
-    from azbatch_core.local.store.tasks import Task
+    from azbatch_core.local.store.task_rows import Task
 
 __all__ = ["TaskCommands"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.runtime.base import Outcome
     from azbatch_core.local.store.records import Doc, Job, Node, TaskState
-    from azbatch_core.local.store.tasks import ReadyTask
+    from azbatch_core.local.store.task_rows import ReadyTask
 
 __all__ = [
     "Fate",

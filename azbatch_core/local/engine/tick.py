@@ -23,7 +23,8 @@ from azbatch_core.local.rules.jobs import QUOTA_STATES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from azbatch_core.local.engine.account import Account, Execution
+    from azbatch_core.local.engine.account import Account
+    from azbatch_core.local.engine.execution import Execution
     from azbatch_core.local.runtime.base import Outcome
     from azbatch_core.local.store.records import Job
 

@@ -11,7 +11,8 @@ from azbatch_core.local.runtime.base import LaunchFault
 if TYPE_CHECKING:
     from typing import Any
 
-    from azbatch_core.local.engine.account import Account, Execution
+    from azbatch_core.local.engine.account import Account
+    from azbatch_core.local.engine.execution import Execution
     from azbatch_core.local.runtime.base import Launch
     from azbatch_core.local.store.records import Doc, Node, Pool
 

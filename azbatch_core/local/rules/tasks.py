@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from azbatch_core.local.store.records import Doc, Job
-    from azbatch_core.local.store.tasks import Task
+    from azbatch_core.local.store.task_rows import Task
 
 __all__ = [
     "Needs",

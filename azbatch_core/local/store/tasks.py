@@ -7,91 +7,22 @@ States are the wire's. `waiting` counts dependencies that are not met yet; a tas
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from azbatch_core.local.store.narrowing import narrowed
+from azbatch_core.local.store.task_rows import ReadyTask, Task
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Iterator, Sequence
 
     from azbatch_core.local.odata.parser import Condition
-    from azbatch_core.local.store.records import Node, TaskState
+    from azbatch_core.local.store.records import Node
+    from azbatch_core.local.store.task_rows import NewTask
 
-__all__ = ["NewTask", "ReadyTask", "Task", "TaskTable"]
+__all__ = ["TaskTable"]
 
 _CHUNK = 500
-
-
-class Task(NamedTuple):
-    """A row, in the order of `_COLUMNS`."""
-
-    seq: int
-    job: int
-    id: str
-    state: TaskState
-    waiting: int
-    slots: int
-    satisfied: int
-    created: int
-    modified: int
-    since: int
-    previous: TaskState | None
-    previous_since: int | None
-    retries: int
-    requeues: int
-    retried: int | None
-    requeued: int | None
-    started: int | None
-    ended: int | None
-    exit_code: int | None
-    failure: bytes | None
-    container: bytes | None
-    pool_id: str | None
-    node_id: str | None
-    node: int | None
-    placed: int
-    launches: int
-    expires: int | None
-    cleaned: int
-    stopping: Literal["requeue", "terminate"] | None
-    spec: bytes
-
-    @property
-    def result(self) -> str | None:
-        """`success` or `failure` once completed."""
-        if self.state != "completed":
-            return None
-        return "success" if self.failure is None else "failure"
-
-
-class ReadyTask(NamedTuple):
-    """What scheduling needs of a ready task.
-
-    `instances` is 0 but for multi-instance tasks, whose `slots` are those of all members.
-    """
-
-    seq: int
-    id: str
-    slots: int
-    instances: int
-    retries: int
-    requeues: int
-    launches: int
-    spec: bytes
-
-
-class NewTask(NamedTuple):
-    """What an insertion needs."""
-
-    job: int
-    id: str
-    number: int | None
-    waiting: int
-    slots: int
-    modified: int
-    spec: bytes
-    instances: int = 0
 
 
 class Home(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from engine_fakes import Service
 
-from azbatch_core.local.engine.account import Counts
+from azbatch_core.local.engine.counts import Counts
 from azbatch_core.local.errors import BatchError
 
 if TYPE_CHECKING:

@@ -72,7 +72,7 @@ async def test_a_pool_follows_its_queue_up_and_back_to_zero(service: Service) ->
         "$TargetDedicatedNodes=0;$TargetLowPriorityNodes=0;$NodeDeallocationOption=taskcompletion"
         ";share=90;tasks=0"
     )
-    assert len(service.engine.account.histories[1].kept) == HISTORY_SAMPLES
+    assert len(service.engine.account.samples[1].kept) == HISTORY_SAMPLES
 
 
 async def test_the_document_shows_formula_interval_and_first_run(service: Service) -> None:
@@ -305,7 +305,7 @@ async def test_a_deleted_pool_is_not_scaled_any_more(service: Service) -> None:
     await service.pass_time(HOUR)
     assert service.engine.pools.page() == ([], None)
     assert {name for name, _ in service.engine.account.timers} == {"lifetime"}
-    assert service.engine.account.histories == {}
+    assert service.engine.account.samples == {}
 
 
 async def test_tasks_on_a_pool_that_scales_have_a_node_to_hope_for(service: Service) -> None:
