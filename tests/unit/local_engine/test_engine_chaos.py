@@ -145,6 +145,7 @@ class Chaos:
     def do_create_pool(self) -> None:
         body = {"id": self.dice.choice(["pool", "other"]), "vmSize": "standard_d2"}
         body |= {"targetDedicatedNodes": self.dice.randint(1, 3), **pool_fields(self.gangs)}
+        body["targetLowPriorityNodes"] = self.dice.randint(0, 2)
         if self.dice.random() < 0.3:
             body["startTask"] = {"commandLine": self.dice.choice(COMMANDS[:4])}
         self.service.engine.pools.create(body)
@@ -152,6 +153,7 @@ class Chaos:
     def do_resize(self) -> None:
         option = self.dice.choice(["requeue", "terminate", "taskcompletion"])
         body = {"targetDedicatedNodes": self.dice.randint(0, 4), "nodeDeallocationOption": option}
+        body["targetLowPriorityNodes"] = self.dice.randint(0, 2)
         self.service.engine.pools.resize(self.dice.choice(["pool", "other"]), body)
 
     def do_stop_resize(self) -> None:
@@ -182,6 +184,30 @@ class Chaos:
         option = self.dice.choice(["requeue", "terminate", "taskcompletion"])
         body = {"nodeList": [node], "nodeDeallocationOption": option}
         self.service.engine.pools.remove_nodes(pool_id, body)
+
+    def do_fault(self) -> None:
+        fault: dict[str, Any] = self.dice.choice(
+            [
+                {
+                    "kind": "preempt",
+                    "lasts": self.dice.choice([0, 3, 20]),
+                    "after": self.dice.choice([0, 0, 4]),
+                },
+                {"kind": "preempt", "task": self.task_id(), "lasts": 2},
+                {"kind": "unusable", "after": self.dice.choice([0, 4])},
+                {"kind": "start-task-failure"},
+                {"kind": "disk-full", "task": "1*"},
+                {"kind": "slow-boot", "seconds": 9},
+                {"kind": "allocation-failure", "short": 1},
+                {"kind": "allocation-failure", "code": "AllocationTimedout"},
+            ]
+        )
+        self.service.engine.faults.add({**fault, "count": self.dice.randint(1, 2)})
+
+    do_another_fault = do_fault
+
+    def do_clear_faults(self) -> None:
+        self.service.engine.faults.clear()
 
     def do_delete_pool(self) -> None:
         if self.dice.random() < 0.3:
@@ -250,6 +276,7 @@ def check_told(before: dict[str, Any], service: Service) -> None:
 async def finish(service: Service, fields: dict[str, Any]) -> None:
     """Make pools that work, and let all that can run, run: no ready task is left behind."""
     engine = service.engine
+    engine.faults.clear()
     await service.pass_time(100)
     for doc in engine.pools.page()[0]:
         engine.pools.delete(doc["id"])

@@ -335,3 +335,22 @@ async def test_an_allocation_that_was_to_time_out_begins_anew_after_a_kill(servi
         assert (pool["allocationState"], pool["currentDedicatedNodes"]) == ("steady", 2)
     finally:
         await heir.engine.stop()
+
+
+async def test_a_gang_that_loses_a_spot_node_starts_anew_as_a_whole(service: Service) -> None:
+    await _spot(service, 2, enableInterNodeCommunication=True)
+    service.job()
+    service.task(
+        "g",
+        "hang",
+        multiInstanceSettings={"numberOfInstances": 2, "coordinationCommandLine": "exit 0"},
+    )
+    await service.pass_time()
+    victim = service.nodes()[0]["id"]
+    await _fault(service, "preempt", node=victim, count=1, lasts=10)
+    assert service.state("g") == "active"
+    assert _states(service) == ["idle", "preempted"]
+    await service.pass_time(20)
+    info = service.info("g")
+    assert (service.state("g"), info["retryCount"], info["requeueCount"]) == ("running", 0, 0)
+    assert len(service.runtime.alive()) == 2
