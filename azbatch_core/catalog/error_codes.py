@@ -90,8 +90,9 @@ CODES: dict[str, CodeInfo] = {
     ),
     # Too much, or not now.
     "TooManyRequests": _BUSY_SERVICE,
+    # Half a minute is long: whether to wait for it is the caller's choice.
     "TooManyEnableAutoScaleRequests": CodeInfo(
-        Throttled, "a pool takes one new autoscale formula every 30 seconds", retryable=True
+        Conflict, "a pool takes one new autoscale formula every 30 seconds", retryable=True
     ),
     "ServerBusy": _DOWN,
     "InternalError": _DOWN,

@@ -136,6 +136,11 @@ def nearest_vm_sizes(name: str) -> list[str]:
     ]
 
 
+def price_terms() -> str:
+    """What kind of price the table has, and as of when."""
+    return f"pay as you go, Linux, as of {_table()['as_of']}"
+
+
 def gpu_models() -> list[str]:
     """Every GPU model in the table."""
     return sorted({size.gpu_model for size in vm_sizes() if size.gpu_model})

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     "--pool",
     callback=not_empty,
     metavar="ID",
-    help="Run on this pool; otherwise a managed one is made and kept.",
+    help="Run on this pool; otherwise azbatch makes one, grows it, and uses it again.",
+)
+@click.option(
+    "--max-nodes", type=click.IntRange(min=1), metavar="N", help="The most nodes that the managed pool gets."
 )
 @click.option("--cpus", type=float, metavar="N", help="CPUs that the command needs.")
 @click.option("--memory", callback=not_empty, metavar="SIZE", help="Memory that it needs, such as 16GiB.")
@@ -108,6 +111,7 @@ def _job(
     *,
     name: str | None,
     pool: str | None,
+    max_nodes: int | None,
     cpus: float | None,
     memory: str | None,
     gpus: int | None,
@@ -120,6 +124,8 @@ def _job(
     """The options as a job of one task. Options not given are left out, so that the specs' defaults hold."""
     from azbatch_core.specs import JobSpec
 
+    if pool is not None and max_nodes is not None:
+        exits.usage("--max-nodes is for the pool that azbatch makes, and --pool names another one.")
     resources = _given(cpus=cpus, memory=memory, gpus=gpus)
     task = _given(
         command={"shell": " ".join(words)} if shell else list(words),
@@ -130,6 +136,8 @@ def _job(
         wall_time=wall_time,
     )
     job: dict[str, Any] = {"name": name or _name(words, shell=shell), "tasks": [task], **_given(pool=pool)}
+    if max_nodes is not None:
+        job["pool"] = {"max_nodes": max_nodes}
     return JobSpec(**job)
 
 
@@ -141,6 +149,7 @@ _OPTIONS = (
     ("tasks[0].wall_time", "--wall-time"),
     ("tasks[0].retry", "--retries"),
     ("tasks[0].command", "the command"),
+    ("pool.max_nodes", "--max-nodes"),
     ("pool", "--pool"),
     ("name", "--name"),
 )

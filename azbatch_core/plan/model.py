@@ -9,6 +9,7 @@ from azbatch_core.plan.secrets import mask
 from azbatch_core.specs.problems import mask_text
 
 if TYPE_CHECKING:
+    from azbatch_core.plan.scaling import Scaling
     from azbatch_core.plan.tasks import TaskPlanner
     from azbatch_core.specs import JobSpec, TaskSpec
 
@@ -20,15 +21,17 @@ class PlannedPool:
     Attributes:
         kind: ``existing``, ``managed`` or ``auto``.
         id: The pool's id; None for an auto pool, whose id the service makes.
-        action: ``use`` (must exist), ``ensure`` (created if missing, grown if smaller) or ``auto``
+        action: ``use`` (must exist), ``ensure`` (created if missing, made larger if need be) or ``auto``
             (comes and goes with the job).
         body: The JSON of ``POST /pools``, secrets as leaves; for an auto pool the
             ``autoPoolSpecification``; None for an existing pool.
         vm_size: None for an existing pool that was not looked up.
         task_slots_per_node: How many task slots each node has; None for an existing pool that was not
             looked up.
-        nodes: Dedicated nodes to have.
-        spot_nodes: Spot nodes to have.
+        nodes: Dedicated nodes to have; the most of them where the pool scales.
+        spot_nodes: Spot nodes to have; the most of them where the pool scales.
+        scaling: How a managed pool grows and shrinks; None where its size is fixed, and for other pools.
+        fixed: Of a managed pool: the part of the body that must be as planned on a pool that is there.
         image: The node image for people; None for an existing pool.
         reasons: Why this VM size and image.
     """
@@ -41,6 +44,8 @@ class PlannedPool:
     task_slots_per_node: int | None
     nodes: int
     spot_nodes: int
+    scaling: Scaling | None = None
+    fixed: dict[str, Any] | None = field(default=None, repr=False)
     image: str | None = None
     reasons: tuple[str, ...] = field(default=(), repr=False)
 
@@ -80,7 +85,9 @@ class Plan:
         reasons: Why the plan is as it is.
         stamp: Unique to this submission; also in the job's metadata as ``azbatch:stamp``, so that a job
             whose creation got no reply is recognised.
-        hourly_price_usd: What the pool's dedicated nodes cost an hour; None where that is not known.
+        hourly_price_usd: What the pool's nodes cost an hour, at most where it scales: spot nodes at the price
+            of dedicated ones there, and not counted in a pool of a fixed size. None where that is not known.
+        price_basis: Of what, where and when that is the price.
     """
 
     account: str
@@ -94,6 +101,7 @@ class Plan:
     reasons: tuple[str, ...]
     stamp: str
     hourly_price_usd: float | None
+    price_basis: str | None
     _planner: TaskPlanner = field(repr=False, compare=False)
 
     def plan_task(self, spec: TaskSpec) -> PlannedTask:
@@ -128,6 +136,7 @@ class Plan:
             "jobId": self.job_id,
             "stamp": self.stamp,
             "hourlyPriceUsd": self.hourly_price_usd,
+            "priceBasis": self.price_basis,
             "pool": {
                 "kind": self.pool.kind,
                 "id": self.pool.id,
@@ -136,6 +145,7 @@ class Plan:
                 "taskSlotsPerNode": self.pool.task_slots_per_node,
                 "nodes": self.pool.nodes,
                 "spotNodes": self.pool.spot_nodes,
+                "scaling": self.pool.scaling.to_json() if self.pool.scaling else None,
                 "body": mask(self.pool.body),
             },
             "job": mask(self.job_body),

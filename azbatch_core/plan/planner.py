@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from azbatch_core.catalog.vm_sizes import price_terms
 from azbatch_core.errors import SpecError
 from azbatch_core.plan.ids import TaskIds
 from azbatch_core.plan.jobs import job_body, make_job_id, make_stamp
@@ -60,6 +61,7 @@ def plan(job: JobSpec, facts: AccountFacts, *, streaming: bool = False) -> Plan:
     if not streaming:
         refuse_hopeless(tasks)
     planner.mark()
+    price, basis = _price(pool, context, facts)
     body = job_body(job, job_id, stamp, pool, facts, dependencies=dependencies, os=context.os)
     return Plan(
         account=facts.account,
@@ -72,7 +74,8 @@ def plan(job: JobSpec, facts: AccountFacts, *, streaming: bool = False) -> Plan:
         warnings=notes.lines(),
         reasons=pool.reasons,
         stamp=stamp,
-        hourly_price_usd=_price(pool, context, facts),
+        hourly_price_usd=price,
+        price_basis=basis,
         _planner=planner,
     )
 
@@ -119,7 +122,14 @@ def _check_common(job: JobSpec, pool: PoolContext, facts: AccountFacts, notes: N
         notes.add(f"the start task: {text}")
 
 
-def _price(pool: PlannedPool, context: PoolContext, facts: AccountFacts) -> float | None:
-    """What the pool's dedicated nodes cost; spot prices change by the hour and are in no table."""
+def _price(pool: PlannedPool, context: PoolContext, facts: AccountFacts) -> tuple[float | None, str | None]:
+    """What the pool's nodes cost an hour, and of what, where and when that is the price.
+
+    Spot prices change by the hour and are in no table: those of dedicated nodes bound them.
+    """
     price = context.vm.price(facts.known_region) if context.vm else None
-    return round(price * pool.nodes, 6) if price is not None and pool.nodes else None
+    count = pool.nodes + (pool.spot_nodes if pool.scaling else 0)
+    if price is None or context.vm is None or not count:
+        return None, None
+    basis = f"{count:,} x {context.vm.name} at ${price:.4g} in {facts.known_region}, {price_terms()}"
+    return round(price * count, 6), basis

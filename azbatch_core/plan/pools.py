@@ -12,8 +12,10 @@ from azbatch_core.catalog.vm_sizes import VmSize, find_vm_size
 from azbatch_core.errors import ConfigurationError, Conflict, SpecError
 from azbatch_core.plan import gangs
 from azbatch_core.plan.bodies import Body, metadata, program, registry
+from azbatch_core.plan.demand import demand_of, plan_scaling
 from azbatch_core.plan.model import PlannedPool
 from azbatch_core.plan.nodes import Nodes, plan_nodes
+from azbatch_core.plan.scaling import EVALUATION, formula
 from azbatch_core.plan.secrets import StorageRef
 from azbatch_core.plan.vm_choice import caveat
 from azbatch_core.specs import AutoPool, ExistingPool, ManagedPool, iso_duration
@@ -24,6 +26,7 @@ from azbatch_core.specs.urls import UrlSecret
 if TYPE_CHECKING:
     from azbatch_core.plan.facts import AccountFacts, PoolFacts
     from azbatch_core.plan.notes import Notes
+    from azbatch_core.plan.scaling import Scaling
     from azbatch_core.specs import JobSpec, StartTask
     from azbatch_core.specs.command import OperatingSystem
 
@@ -77,10 +80,12 @@ def plan_pool(job: JobSpec, facts: AccountFacts, notes: Notes) -> tuple[PlannedP
     _check_powers(job, pool, facts, notes)
     nodes = plan_nodes(job, pool, facts, notes, docker=docker)
     fixed = _fixed_body(pool, nodes, docker=docker)
-    planned = (
-        _managed(pool, nodes, fixed, facts) if isinstance(pool, ManagedPool) else _auto(pool, nodes, fixed)
-    )
-    _check_scale(pool, facts, notes)
+    if isinstance(pool, AutoPool):
+        planned = _auto(pool, nodes, fixed)
+    else:
+        scaling = None if pool.is_fixed else plan_scaling(pool, job, nodes, demand_of(job))
+        planned = _managed(pool, nodes, fixed, scaling, facts)
+    _check_scale(pool, planned, facts, notes)
     _warn_of_cost(planned, facts, notes)
     if isinstance(pool, AutoPool) and job.priority:
         notes.add("a job's priority has no effect on an auto pool: no other job runs there")
@@ -237,28 +242,43 @@ def _start_task(start: StartTask, os: OperatingSystem) -> Body:
     return body
 
 
-def _scale(pool: ManagedPool | AutoPool) -> Body:
-    body: Body = {"targetDedicatedNodes": pool.nodes, "targetLowPriorityNodes": pool.spot_nodes}
+def _scale(pool: ManagedPool | AutoPool, scaling: Scaling | None = None) -> Body:
+    if scaling is None:
+        body: Body = {"targetDedicatedNodes": pool.nodes or 0, "targetLowPriorityNodes": pool.spot_nodes}
+    else:
+        body = {
+            "enableAutoScale": True,
+            "autoScaleFormula": formula(scaling),
+            "autoScaleEvaluationInterval": iso_duration(EVALUATION),
+        }
     if pool.resize_timeout is not None:
         body["resizeTimeout"] = iso_duration(pool.resize_timeout)
     return body
 
 
-def _managed(pool: ManagedPool, nodes: Nodes, fixed: Body, facts: AccountFacts) -> PlannedPool:
-    key = pool_key(fixed)
+def _managed(
+    pool: ManagedPool, nodes: Nodes, fixed: Body, scaling: Scaling | None, facts: AccountFacts
+) -> PlannedPool:
+    most = (pool.nodes or 0, pool.spot_nodes)
+    kind = None
+    if scaling is not None:
+        most, kind = ((0, scaling.max_nodes), "spot") if scaling.spot else ((scaling.max_nodes, 0), "grows")
+    key = pool_key(fixed, kind)
     short = nodes.vm.short_name if nodes.vm else nodes.vm_name.lower()
     pool_id = f"azb-{slug(pool.name or short, suffix_room=len('azb-') + 1 + _KEY_DIGITS)}-{key}"
     own = [(metadata_names.FINGERPRINT, key), (metadata_names.USER, facts.user)]
-    body = {"id": pool_id, **fixed, **_scale(pool), "metadata": metadata([*own, *pool.metadata.items()])}
+    scale = _scale(pool, scaling)
     return PlannedPool(
         kind="managed",
         id=pool_id,
         action="ensure",
-        body=body,
+        body={"id": pool_id, **fixed, **scale, "metadata": metadata([*own, *pool.metadata.items()])},
         vm_size=nodes.vm_name,
         task_slots_per_node=nodes.slots,
-        nodes=pool.nodes,
-        spot_nodes=pool.spot_nodes,
+        nodes=most[0],
+        spot_nodes=most[1],
+        scaling=scaling,
+        fixed=fixed,
         image=nodes.image,
         reasons=nodes.reasons,
     )
@@ -287,13 +307,15 @@ def _auto(pool: AutoPool, nodes: Nodes, fixed: Body) -> PlannedPool:
     )
 
 
-def pool_key(fixed: Body) -> str:
+def pool_key(fixed: Body, kind: str | None = None) -> str:
     """Ten hexadecimal digits for everything that Batch fixes at creation: equal pools have equal keys.
 
     A secret counts as its reference, and a literal one not at all, so that changing a password makes no new
-    pool. Scale is not part of it.
+    pool. Scale is not part of it, but its kind is: a pool that shrinks would take nodes from a job that asked
+    for a fixed size, and spot nodes are not what a job expects that pays for dedicated ones.
     """
-    text = json.dumps([KEY_VERSION, fixed], sort_keys=True, separators=(",", ":"), default=_without_secret)
+    material = [KEY_VERSION, fixed, *([kind] if kind else [])]
+    text = json.dumps(material, sort_keys=True, separators=(",", ":"), default=_without_secret)
     return hashlib.sha256(text.encode()).hexdigest()[:_KEY_DIGITS]
 
 
@@ -305,14 +327,16 @@ def _without_secret(leaf: object) -> Any:
     raise TypeError(f"{type(leaf).__name__} in a request body")
 
 
-def _check_scale(pool: ManagedPool | AutoPool, facts: AccountFacts, notes: Notes) -> None:
+def _check_scale(
+    pool: ManagedPool | AutoPool, planned: PlannedPool, facts: AccountFacts, notes: Notes
+) -> None:
     """Numbers of nodes that Batch refuses, and those that an account seldom gets."""
-    count = pool.nodes + pool.spot_nodes
+    count = planned.nodes + planned.spot_nodes
     if pool.inter_node_communication and count > _MOST_CONNECTED:
         raise SpecError(
             f"{count:,} nodes with inter-node communication: Batch makes such pools of at most"
             f" {_MOST_CONNECTED} nodes",
-            field="pool.nodes",
+            field="pool.max_nodes" if planned.scaling else "pool.nodes",
             hint="ask for fewer nodes, or leave inter_node_communication out",
         )
     if facts.is_local and count > _MOST_LOCAL:
@@ -330,9 +354,9 @@ def _check_scale(pool: ManagedPool | AutoPool, facts: AccountFacts, notes: Notes
 def _warn_of_cost(pool: PlannedPool, facts: AccountFacts, notes: Notes) -> None:
     if facts.is_local:
         return
-    count = pool.nodes + pool.spot_nodes
+    count = pool.nodes + pool.spot_nodes if pool.scaling is None else pool.scaling.min_nodes
     nodes = f"{count:,} node{'' if count == 1 else 's'}"
-    if pool.kind == "managed":
+    if pool.kind == "managed" and count:
         notes.add(f"pool {pool.id} keeps {nodes} running, billed, until `azbatch pools delete {pool.id}`")
-    elif pool.body is not None and pool.body["keepAlive"]:
+    elif pool.body is not None and pool.kind == "auto" and pool.body["keepAlive"]:
         notes.add(f"the auto pool outlives the job: its {nodes} stay, billed, until you delete the pool")

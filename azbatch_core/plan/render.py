@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from azbatch_core.plan.scaling import formula, words
 from azbatch_core.plan.secrets import mask
 from azbatch_core.specs.command import command_line
 from azbatch_core.specs.problems import mask_text
@@ -22,7 +23,7 @@ _MAX_COMMAND = 60
 _COLUMNS = ("task", "stage", "slots", "nodes", "after", "image", "command", "outputs")
 _ACTIONS = {
     "use": "existing",
-    "ensure": "managed (made if missing, grown if smaller)",
+    "ensure": "managed (made if missing)",
     "auto": "made for the job, gone with it",
 }
 
@@ -102,16 +103,26 @@ def _facts(plan: Plan) -> Iterator[tuple[str, str]]:
     yield "job", f"{plan.job_id} on the account {plan.account}"
     yield "pool", _pool(plan.pool)
     if plan.hourly_price_usd is not None:
-        spot = " and its spot nodes" if plan.pool.spot_nodes else ""
-        yield "price", f"${plan.hourly_price_usd:.4g} an hour{spot}, as long as the pool has its nodes"
+        yield "price", _price(plan, plan.hourly_price_usd)
     for place, reason in enumerate(plan.reasons):
         yield "why" if place == 0 else "", reason
+    if plan.pool.scaling is not None:
+        yield "scale", words(plan.pool.scaling)
+        for place, line in enumerate(formula(plan.pool.scaling).splitlines()):
+            yield "" if place else "formula", line
     limit = plan.job.wall_time
     yield "ends", f"after {format_duration(limit)} at the latest" if limit else "has no limit"
     yield from _shared(body)
     count = len(plan.tasks)
     size = sum(task.size for task in plan.tasks)
     yield "tasks", f"{count:,} ({size:,} bytes to send)" if count else "none in the spec"
+
+
+def _price(plan: Plan, price: float) -> str:
+    if plan.pool.scaling is not None:
+        return f"at most ${price:.4g} an hour ({plan.price_basis}), nothing while it has no nodes"
+    spot = " and its spot nodes" if plan.pool.spot_nodes else ""
+    return f"${price:.4g} an hour{spot} ({plan.price_basis}), as long as the pool has its nodes"
 
 
 def _shared(body: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -129,7 +140,8 @@ def _pool(pool: PlannedPool) -> str:
     if pool.vm_size:
         nodes = [f"{pool.nodes} dedicated"] if pool.nodes or not pool.spot_nodes else []
         nodes += [f"{pool.spot_nodes} spot"] if pool.spot_nodes else []
-        parts.append(f"{' + '.join(nodes)} x {pool.vm_size}")
+        least = f"{pool.scaling.min_nodes} to " if pool.scaling else ""
+        parts.append(f"{least}{' + '.join(nodes)} x {pool.vm_size}")
     if pool.task_slots_per_node is not None:
         slots = "1 task slot" if pool.task_slots_per_node == 1 else f"{pool.task_slots_per_node} task slots"
         parts.append(f"{slots} each")

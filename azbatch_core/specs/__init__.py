@@ -15,7 +15,8 @@ from azbatch_core.specs.images import ImageReference
 from azbatch_core.specs.job import JobPreparation, JobRelease, JobSpec
 from azbatch_core.specs.load import load_job, parse_job
 from azbatch_core.specs.names import check_id, fold_id, slug
-from azbatch_core.specs.pools import AutoPool, ExistingPool, ImageSpec, ManagedPool, PoolSpec, StartTask
+from azbatch_core.specs.pool_nodes import ImageSpec, StartTask
+from azbatch_core.specs.pools import AutoPool, ExistingPool, ManagedPool, PoolSpec
 from azbatch_core.specs.schema import json_schema
 from azbatch_core.specs.secrets import Secret
 from azbatch_core.specs.task import Dependency, IdRange, Resources, RetryPolicy, StageRef, TaskSpec

@@ -149,7 +149,7 @@ class JobSpec(Spec):
     )
     pool: PoolSpec | None = Field(
         default=None,
-        description="Where it runs: a pool's id, or a description. Left out: a managed pool of one node.",
+        description="Where it runs: a pool's id, or a description. Left out: a managed pool that grows.",
         examples=["my-pool"],
     )
     resources: Resources | None = Field(

@@ -10,122 +10,30 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from azbatch_core.specs.base import Spec
-from azbatch_core.specs.command import Command, check_any_command
-from azbatch_core.specs.containers import Container, RegistrySpec
-from azbatch_core.specs.environment import Environment
-from azbatch_core.specs.files import Identity, ResourceFile
+from azbatch_core.specs.containers import RegistrySpec
+from azbatch_core.specs.files import Identity
 from azbatch_core.specs.images import check_image
 from azbatch_core.specs.metadata import Metadata
 from azbatch_core.specs.names import check_id
+from azbatch_core.specs.pool_nodes import ImageSpec, StartTask
 from azbatch_core.specs.problems import nearest, problem, show
-from azbatch_core.specs.task import MAX_SLOTS, Retry
-from azbatch_core.specs.units import Duration, Whole
+from azbatch_core.specs.task import MAX_SLOTS
+from azbatch_core.specs.units import Duration, Whole, format_duration
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 _MAX_PREFIX: Final = 20
 _MIN_RESIZE: Final = timedelta(minutes=5)
+_MIN_IDLE: Final = timedelta(minutes=5)
+_MAX_IDLE: Final = timedelta(hours=1)
 _MAX_NODES: Final = 2**31 - 1
+DEFAULT_MAX_NODES: Final = 4
+"""The most nodes of a managed pool that nobody gave a limit."""
 _VM_SIZE: Final = re.compile(r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
 _SUBNET: Final = re.compile(
     r"(?i)/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Network/virtualNetworks/[^/]+/subnets/[^/]+"
 )
-_GALLERY_IMAGE: Final = re.compile(
-    r"(?i)/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute/galleries/[^/]+/images/[^/]+(?:/versions/[^/]+)?"
-)
-
-
-class ImageSpec(Spec):
-    """The nodes' operating system: a marketplace image, or one of a compute gallery."""
-
-    publisher: str | None = Field(
-        default=None, min_length=1, description="The marketplace publisher.", examples=["canonical"]
-    )
-    offer: str | None = Field(
-        default=None, min_length=1, description="The marketplace offer.", examples=["ubuntu-24_04-lts"]
-    )
-    sku: str | None = Field(
-        default=None, min_length=1, description="The marketplace SKU.", examples=["server"]
-    )
-    version: str = Field(default="latest", min_length=1, description="The version of the marketplace image.")
-    image_id: str | None = Field(
-        default=None,
-        description="The resource id of a compute gallery image; needs node_agent and a login with Entra ID.",
-    )
-    node_agent: str | None = Field(
-        default=None,
-        description="The Batch node agent for this image. Left out for a marketplace image: looked up.",
-        examples=["batch.node.ubuntu 24.04"],
-    )
-
-    @field_validator("image_id")
-    @classmethod
-    def _check_image_id(cls, value: str | None) -> str | None:
-        if value is not None and not _GALLERY_IMAGE.fullmatch(value):
-            raise problem(
-                f"{show(value)} is not the resource id of a compute gallery image (other custom images are "
-                "retired)",
-                hint=(
-                    "it reads /subscriptions/…/providers/Microsoft.Compute/galleries/…/images/…[/versions/…]"
-                ),
-            )
-        return value
-
-    @field_validator("node_agent")
-    @classmethod
-    def _check_agent(cls, value: str | None) -> str | None:
-        if value is not None and not value.startswith("batch.node."):
-            raise problem(
-                f"{show(value)} is not a node agent", hint="it reads like 'batch.node.ubuntu 24.04'"
-            )
-        return value
-
-    @model_validator(mode="after")
-    def _check_kind(self) -> Self:
-        marketplace = {"publisher": self.publisher, "offer": self.offer, "sku": self.sku}
-        given = [name for name, value in marketplace.items() if value is not None]
-        if self.image_id is not None:
-            if given or "version" in self.model_fields_set:
-                raise problem(
-                    "stands alone: publisher, offer, sku and version belong to a marketplace image",
-                    field="image_id",
-                )
-            if self.node_agent is None:
-                raise problem(
-                    "is missing: a gallery image needs it",
-                    field="node_agent",
-                    hint="such as 'batch.node.ubuntu 24.04'",
-                )
-        elif len(given) < len(marketplace):
-            missing = next(name for name, value in marketplace.items() if value is None)
-            raise problem("is missing: an image needs publisher, offer and sku, or image_id", field=missing)
-        return self
-
-
-class StartTask(Spec):
-    """What every node runs when it joins the pool and at each boot; it must be safe to repeat."""
-
-    command: Command = Field(description="The program and its arguments as a list, or {shell: script}.")
-    environment: Environment = Field(default=(), description="Its variables.")
-    resource_files: tuple[ResourceFile, ...] = Field(
-        default=(), description="Files that are downloaded before it runs."
-    )
-    container: Container | None = Field(
-        default=None, description="The container that it runs in. Left out: on the node itself."
-    )
-    retry: Retry | None = Field(default=None, description="Retries after a failure.")
-    wait_for_success: bool = Field(
-        default=True, description="Run no task on a node before its start task has succeeded."
-    )
-    elevated: bool = Field(
-        default=False, description="Run as administrator (root), as installing software needs."
-    )
-
-    @model_validator(mode="after")
-    def _check_command(self) -> Self:
-        check_any_command(self.command, container=self.container)
-        return self
 
 
 class ExistingPool(Spec):
@@ -135,7 +43,10 @@ class ExistingPool(Spec):
     id: str = Field(description="The pool's id.", examples=["my-pool"])
 
     _elsewhere: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("name", "vm_size", "nodes", "spot_nodes", "image", "start_task", "containers", "container_images"),
+        (
+            *("name", "vm_size", "nodes", "spot_nodes", "max_nodes", "min_nodes", "idle_time", "spot"),
+            *("image", "start_task", "containers", "container_images"),
+        ),
         "an existing pool is used as it is; leave out its id to have azbatch make a pool",
     )
 
@@ -153,17 +64,11 @@ class _NewPool(Spec):
         description="The VM size. Left out: chosen from the resources.",
         examples=["Standard_D4s_v5"],
     )
-    nodes: Whole = Field(
-        default=1,
-        ge=0,
-        le=_MAX_NODES,
-        description="Dedicated nodes. Left out: 1, or 0 when spot_nodes is given.",
-    )
     spot_nodes: Whole = Field(
         default=0,
         ge=0,
         le=_MAX_NODES,
-        description="Spot nodes: cheaper, and taken away when Azure needs them.",
+        description="A fixed number of spot nodes: cheaper, and taken away when Azure needs them.",
     )
     task_slots_per_node: Whole | None = Field(
         default=None,
@@ -254,19 +159,13 @@ class _NewPool(Spec):
             raise problem("is too short: Batch takes 5 minutes or more", hint="write '15m'")
         return value
 
-    @model_validator(mode="after")
-    def _check_targets(self) -> Self:
-        if self.nodes + self.spot_nodes == 0:
-            raise problem(
-                "the pool would have no node, and nothing would ever run",
-                field="nodes",
-                hint="set nodes or spot_nodes",
-            )
-        return self
-
 
 class ManagedPool(_NewPool):
-    """A pool that azbatch makes, keeps and reuses for every job that asks for the same."""
+    """A pool that azbatch makes, keeps and reuses for every job that asks for the same.
+
+    It grows with the tasks that wait, and shrinks when they are done; with nodes or spot_nodes it has a fixed
+    size instead.
+    """
 
     kind: Literal["managed"] = Field(default="managed", description="The kind of pool.")
     name: str | None = Field(
@@ -274,21 +173,82 @@ class ManagedPool(_NewPool):
         description="A name that sets this pool apart from others of the same make.",
         examples=["team-a"],
     )
+    max_nodes: Whole | None = Field(
+        default=None,
+        ge=1,
+        le=_MAX_NODES,
+        description=f"The most nodes that it grows to. Left out: {DEFAULT_MAX_NODES}, or what it has now.",
+    )
+    min_nodes: Whole = Field(
+        default=0, ge=0, le=_MAX_NODES, description="Nodes that it keeps when there is nothing to do, billed."
+    )
+    idle_time: Duration = Field(
+        default=timedelta(minutes=15),
+        description="How long a node stays that nothing has needed: 5 minutes to 1 hour.",
+        json_schema_extra={"default": "15m"},
+    )
+    spot: bool = Field(
+        default=False,
+        description="Grow by spot nodes: cheaper, and taken away when Azure needs them.",
+    )
+    nodes: Whole | None = Field(
+        default=None,
+        ge=0,
+        le=_MAX_NODES,
+        description="A fixed number of dedicated nodes, billed until the pool is deleted, instead of growth.",
+    )
     identities: tuple[Identity, ...] = Field(
         default=(),
         description="Resource ids of the user-assigned identities that the nodes get; needs azbatch[arm].",
     )
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether the pool has a fixed size."""
+        return self.nodes is not None or self.spot_nodes > 0
 
     @field_validator("name")
     @classmethod
     def _check_name(cls, value: str | None) -> str | None:
         return value if value is None else check_id("pool", value)
 
+    @field_validator("idle_time")
+    @classmethod
+    def _check_idle_time(cls, value: timedelta) -> timedelta:
+        if not _MIN_IDLE <= value <= _MAX_IDLE:
+            raise problem(
+                f"{format_duration(value)} is not between 5 minutes and 1 hour: Batch looks every 5 minutes, "
+                "and remembers what was needed for about an hour",
+                hint="for nodes that stay longer, set min_nodes",
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _check_size(self) -> Self:
+        if self.is_fixed:
+            scales = sorted({"max_nodes", "min_nodes", "idle_time", "spot"} & self.model_fields_set)
+            if scales:
+                raise problem(
+                    "is for a pool that grows and shrinks, and nodes or spot_nodes make it a fixed size",
+                    field=scales[0],
+                    hint="leave out nodes and spot_nodes, or this",
+                )
+            _check_some_node(self.nodes or 0, self.spot_nodes)
+        if self.max_nodes is not None and self.min_nodes > self.max_nodes:
+            raise problem(f"{self.min_nodes:,} is more than max_nodes, {self.max_nodes:,}", field="min_nodes")
+        return self
+
 
 class AutoPool(_NewPool):
     """A pool that Batch makes for the job and deletes with it."""
 
     kind: Literal["auto"] = Field(default="auto", description="The kind of pool.")
+    nodes: Whole = Field(
+        default=1,
+        ge=0,
+        le=_MAX_NODES,
+        description="Dedicated nodes. Left out: 1, or 0 when spot_nodes is given.",
+    )
     keep_alive: bool = Field(
         default=False, description="Keep the pool after the job; deleting it is then up to you."
     )
@@ -299,10 +259,32 @@ class AutoPool(_NewPool):
     )
     lifetime: Literal["job"] = Field(default="job", description="The pool lives as long as the job.")
 
+    _elsewhere: ClassVar[Mapping[str, str]] = {
+        **_NewPool._elsewhere,  # noqa: SLF001 - of its own parent
+        **dict.fromkeys(
+            ("max_nodes", "min_nodes", "idle_time", "spot"),
+            "a pool of kind: managed grows and shrinks; an auto pool has nodes and spot_nodes",
+        ),
+    }
+
     @field_validator("id_prefix")
     @classmethod
     def _check_prefix(cls, value: str | None) -> str | None:
         return value if value is None else check_id("auto-pool prefix", value, max_length=_MAX_PREFIX)
+
+    @model_validator(mode="after")
+    def _check_size(self) -> Self:
+        _check_some_node(self.nodes, self.spot_nodes)
+        return self
+
+
+def _check_some_node(nodes: int, spot_nodes: int) -> None:
+    if nodes + spot_nodes == 0:
+        raise problem(
+            "the pool would have no node, and nothing would ever run",
+            field="nodes",
+            hint="set nodes or spot_nodes",
+        )
 
 
 _KINDS: Final[dict[str, type[ExistingPool | ManagedPool | AutoPool]]] = {

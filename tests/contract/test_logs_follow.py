@@ -43,7 +43,7 @@ def lose_nodes(client: AzureBatch, pool_id: str) -> None:
 
 
 def own_pool(name: str) -> dict[str, Any]:
-    return {"pool": {"kind": "managed", "name": name}}
+    return {"pool": {"kind": "managed", "name": name, "nodes": 1}}
 
 
 def test_the_whole_output_is_there_after_the_end(client: AzureBatch, make_job: Make) -> None:

@@ -35,7 +35,7 @@ def test_a_waiting_task_names_what_it_waits_for(client: AzureBatch, make_job: Ma
 
 
 def test_a_task_behind_others_learns_that_the_nodes_are_busy(client: AzureBatch, make_job: Make) -> None:
-    pool = {"kind": "managed", "name": "busy", "task_slots_per_node": 1}
+    pool = {"kind": "managed", "name": "busy", "nodes": 1, "task_slots_per_node": 1}
     job = client.submit(make_job(a=shell("echo on; sleep 60"), b=["true"], job={"pool": pool})).job
     for _ in job.logs(follow=True):
         break

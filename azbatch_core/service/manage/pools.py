@@ -1,7 +1,7 @@
 """Pools: make sure that a managed one is there and large enough, and describe the pools and nodes that are.
 
-A managed pool may serve several jobs and several submitters at once: it is only ever grown here, never
-shrunk.
+A managed pool may serve several jobs and several submitters at once: one of a fixed size is only ever grown
+here, never shrunk, and the others are left to their formulas (`growing`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from azbatch_core.catalog import metadata_names
 from azbatch_core.errors import Conflict, NotFound, SpecError, WaitTimeout
+from azbatch_core.plan.sameness import differences
 from azbatch_core.service.documents import requests
 from azbatch_core.service.documents.wire import metadata_of, moment
-from azbatch_core.service.manage import lifecycle
+from azbatch_core.service.manage import growing, lifecycle
 from azbatch_core.service.states import NodeSummary, PoolSummary
 from azbatch_core.service.watch import pool_health, task_failures
 from azbatch_core.service.watch.watcher import Intervals
@@ -28,11 +29,12 @@ LOG = logging.getLogger("azbatch")
 
 _STEADY_WITHIN = 120.0
 _DELETED_WITHIN = 900.0
+_TRIES = 3
 _BUSY = frozenset({"PoolBeingResized", "OperationInvalidForCurrentState", "PoolBeingCreated"})
 
 
 def ensure(connection: Connection, planned: PlannedPool, reveal: Callable[[Any], Any]) -> None:
-    """Make the managed pool of a plan be there, with at least the planned numbers of nodes asked for.
+    """Make the managed pool of a plan be there, with nodes for the job there or asked for.
 
     A pool that another submitter makes at the same moment is fine, as is one whose creation got no reply.
 
@@ -42,31 +44,56 @@ def ensure(connection: Connection, planned: PlannedPool, reveal: Callable[[Any],
         reveal: Puts the secrets into a body.
 
     Raises:
+        Conflict: The pool of that id is not as azbatch makes it: somebody changed it.
         QuotaExceeded: The account has no pool left.
         WaitTimeout: A pool of that id was being deleted, for longer than the bound.
     """
     if planned.action != "ensure" or planned.id is None:
         return
-    pool = _get(connection, planned.id)
-    if pool is not None and str(pool.get("state", "")).lower() == "deleting":
-        lifecycle.delete_pool(connection, planned.id, wait=True, timeout=_DELETED_WITHIN)
-        pool = None
+    pool = _get_or_create(connection, planned.id, planned.body, reveal)
     if pool is None:
-        try:
-            requests.send(connection, "POST", "pools", body=reveal(planned.body))
-        except Conflict as error:
-            if error.code != "PoolExists":
-                raise
-            pool = _get(connection, planned.id)
-    if pool is not None:
+        return
+    changed = differences(planned.fixed or {}, pool)
+    if changed:
+        more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
+        raise Conflict(
+            f"the pool {planned.id} is not as azbatch made it: {changed[0]}{more}",
+            hint=f"azbatch pools delete {planned.id} has it made anew; pool.name makes another one beside it",
+        )
+    if planned.scaling is None:
         _grow(connection, planned.id, pool, (planned.nodes, planned.spot_nodes))
+    else:
+        growing.adjust(connection, planned.id, planned.scaling, pool)
+
+
+def _get_or_create(
+    connection: Connection, pool_id: str, body: Any, reveal: Callable[[Any], Any]
+) -> dict[str, Any] | None:
+    """The pool that is there; None where it was made now. One that is on its way out is waited for."""
+    for tries_left in range(_TRIES - 1, -1, -1):
+        pool = _get(connection, pool_id)
+        if pool is not None and str(pool.get("state", "")).lower() != "deleting":
+            return pool
+        if pool is not None:
+            lifecycle.delete_pool(connection, pool_id, wait=True, timeout=_DELETED_WITHIN)
+        try:
+            requests.send(connection, "POST", "pools", body=reveal(body))
+        except Conflict as error:
+            # Another submitter was faster, or somebody deletes it at this moment.
+            if error.code not in {"PoolExists", "PoolBeingDeleted"} or not tries_left:
+                raise
+        else:
+            return None
+    return None
 
 
 def _get(connection: Connection, pool_id: str) -> dict[str, Any] | None:
+    """The whole document of a pool; None where there is none."""
     try:
-        return _read(connection, pool_id)
+        document: dict[str, Any] = requests.send(connection, "GET", "pools", pool_id)
     except NotFound:
         return None
+    return document
 
 
 def _read(connection: Connection, pool_id: str) -> dict[str, Any]:
@@ -129,7 +156,10 @@ def resize(
         )
     pool = _read(connection, pool_id)
     if pool.get("enableAutoScale"):
-        raise Conflict(f"a formula decides on the size of the pool {pool_id}", hint="change its formula")
+        raise Conflict(
+            f"a formula decides on the size of the pool {pool_id}",
+            hint="change its formula; a pool of azbatch's follows max_nodes of the next job's pool",
+        )
     targets = (
         int(pool.get("targetDedicatedNodes") or 0) if nodes is None else nodes,
         int(pool.get("targetLowPriorityNodes") or 0) if spot_nodes is None else spot_nodes,

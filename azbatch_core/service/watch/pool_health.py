@@ -189,9 +189,12 @@ def _judge_nodes(ground: Ground) -> str | None:
 
 
 def _no_nodes(ground: Ground) -> str | None:
-    if ground.autoscales:
-        return None
+    """Why there are none and none will come. A formula tries again, but no quota changes by itself."""
     errors = resize_errors(ground.pool or {})
+    raw = (ground.pool or {}).get("resizeErrors") or ()
+    refused = ground.targets and any("Quota" in str(error.get("code")) for error in raw)
+    if ground.autoscales and not refused:
+        return None
     if errors:
         return f"the pool {ground.pool_id} got no nodes: {errors[0]}"
     if not ground.targets:

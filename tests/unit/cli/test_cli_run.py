@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
 from azbatch_core.cli.run import _job
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 NOTHING = {
     "name": None,
     "pool": None,
+    "max_nodes": None,
     "cpus": None,
     "memory": None,
     "gpus": None,
@@ -54,6 +56,14 @@ def test_options_become_a_job_of_one_task() -> None:
     assert task.container.image == "python:3.12"
     assert task.wall_time.total_seconds() == 7200
     assert task.retry.max_retries == 2
+
+
+def test_how_far_the_pool_grows_is_a_field_of_a_managed_one() -> None:
+    job = job_of("true", max_nodes=7)
+    assert job.pool is not None
+    assert job.pool.model_dump(include={"kind", "max_nodes"}) == {"kind": "managed", "max_nodes": 7}
+    with pytest.raises(click.UsageError, match="--max-nodes"):
+        job_of("true", pool="mine", max_nodes=7)
 
 
 def test_options_not_given_leave_the_specs_defaults() -> None:

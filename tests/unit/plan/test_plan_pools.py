@@ -12,6 +12,7 @@ import pytest
 from azbatch_core.errors import ConfigurationError, SpecError
 from azbatch_core.local.wire.validate import validate
 from azbatch_core.plan import AccountFacts, Plan, plan, reveal
+from azbatch_core.plan.scaling import Scaling, formula
 from azbatch_core.specs import JobSpec, Secret, TaskSpec, UrlSecret, shell
 
 SUBNET = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/n"
@@ -34,9 +35,10 @@ def body(facts: AccountFacts, pool: dict[str, Any] | None = None, **job: Any) ->
     return made
 
 
-def test_a_job_without_a_pool_gets_a_managed_one_of_a_node(local: AccountFacts):
+def test_a_job_without_a_pool_gets_a_managed_one_that_grows(local: AccountFacts):
     pool = planned(local).pool
-    assert (pool.kind, pool.action, pool.nodes, pool.spot_nodes) == ("managed", "ensure", 1, 0)
+    assert (pool.kind, pool.action, pool.nodes, pool.spot_nodes) == ("managed", "ensure", 4, 0)
+    assert pool.scaling == Scaling(max_nodes=4, tasks_per_node=2, start_nodes=1, max_given=False)
     assert pool.id is not None
     assert pool.id.startswith("azb-d2a_v4-")
     assert pool.body == {
@@ -54,8 +56,9 @@ def test_a_job_without_a_pool_gets_a_managed_one_of_a_node(local: AccountFacts):
         "taskSlotsPerNode": 2,
         "taskSchedulingPolicy": {"nodeFillType": "pack"},
         "enableInterNodeCommunication": False,
-        "targetDedicatedNodes": 1,
-        "targetLowPriorityNodes": 0,
+        "enableAutoScale": True,
+        "autoScaleFormula": formula(pool.scaling),
+        "autoScaleEvaluationInterval": "PT5M",
         "metadata": [
             {"name": "azbatch:fingerprint", "value": pool.id[-10:]},
             {"name": "azbatch:user", "value": "ada"},
@@ -210,7 +213,20 @@ def test_what_batch_fixes_at_creation_makes_another_pool(cloud: AccountFacts, ch
     [{"nodes": 50}, {"spot_nodes": 5, "nodes": 0}, {"resize_timeout": "1h"}, {"metadata": {"a": "b"}}],
 )
 def test_scale_does_not_make_another_pool(cloud: AccountFacts, change: dict[str, Any]):
+    assert key(cloud, {**BASE, "nodes": 2, **change}) == key(cloud, {**BASE, "nodes": 2})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"max_nodes": 50}, {"min_nodes": 2}, {"idle_time": "1h"}, {"metadata": {"a": "b"}}],
+)
+def test_how_far_a_pool_grows_does_not_make_another_pool(cloud: AccountFacts, change: dict[str, Any]):
     assert key(cloud, {**BASE, **change}) == key(cloud, BASE)
+
+
+def test_a_pool_that_shrinks_and_spot_nodes_are_not_for_those_who_ask_for_others(cloud: AccountFacts):
+    kinds = [BASE, {**BASE, "spot": True}, {**BASE, "nodes": 4}]
+    assert len({key(cloud, kind) for kind in kinds}) == len(kinds)
 
 
 def test_commands_that_differ_in_what_is_masked_make_different_pools(cloud: AccountFacts):

@@ -33,9 +33,19 @@ def test_the_table_says_what_where_and_why(cloud: AccountFacts):
     lines = text.splitlines()
     assert lines[0] == "job          pi-0a1b2c3d on the account prod"
     assert lines[1].startswith("pool         azb-")
-    assert "1 dedicated x Standard_" in lines[1]
+    assert "0 to 4 dedicated x Standard_" in lines[1]
     assert "2 task slots each" in lines[1]
-    assert any(line.startswith("price        $") for line in lines)
+    (price,) = [line for line in lines if line.startswith("price ")]
+    assert price == (
+        "price        at most $0.46 an hour (4 x Standard_D2a_v4 at $0.115 in westeurope, pay as you go, "
+        "Linux, as of 2026-12-01), nothing while it has no nodes"
+    )
+    (scale,) = [line for line in lines if line.startswith("scale ")]
+    assert scale == (
+        "scale        4 at once, then one for every 2 tasks, up to 4 nodes (a pool that is there keeps its "
+        "own limit); down to none 15m after they were needed"
+    )
+    assert any(line.strip().startswith("$TargetDedicatedNodes = min(maxNodes") for line in lines)
     assert any(line.startswith("why          Standard_") for line in lines)
     assert any(line == "ends         after 7d at the latest" for line in lines)
     assert any(line == "environment  MODE=fast" for line in lines)
@@ -58,7 +68,7 @@ def test_columns_that_nothing_fills_are_left_out(local: AccountFacts):
 
 
 def test_warnings_are_shown_when_asked_for(cloud: AccountFacts):
-    planned = plan(pi(), cloud)
+    planned = plan(pi().replace(pool={"nodes": 1}), cloud)
     assert "warning: pool azb-" in planned.to_table(warnings=True)
     assert "warning: " not in planned.to_table()
 

@@ -36,7 +36,7 @@ from azbatch_core.errors import (
         ("ConditionNotMet", 412, Conflict),
         ("RequestBodyTooLarge", 413, InvalidRequest),
         ("TooManyRequests", 429, Throttled),
-        ("TooManyEnableAutoScaleRequests", 503, Throttled),
+        ("TooManyEnableAutoScaleRequests", 503, Conflict),
         ("ServerBusy", 503, ServiceUnavailable),
         ("InternalError", 500, ServiceUnavailable),
         ("NotImplemented", 501, InvalidRequest),

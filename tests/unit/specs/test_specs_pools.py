@@ -39,7 +39,15 @@ def test_forms_of_pools(given_value: Any, expected: Any):
 
 def test_defaults():
     managed = ManagedPool()
-    assert (managed.nodes, managed.spot_nodes, managed.node_fill, managed.containers) == (1, 0, "pack", False)
+    assert (managed.nodes, managed.spot_nodes, managed.node_fill, managed.containers) == (
+        None,
+        0,
+        "pack",
+        False,
+    )
+    assert (managed.max_nodes, managed.min_nodes, managed.spot, managed.is_fixed) == (None, 0, False, False)
+    assert managed.idle_time == timedelta(minutes=15)
+    assert AutoPool().nodes == 1
     assert (AutoPool().keep_alive, AutoPool().lifetime) == (False, "job")
 
 
@@ -88,6 +96,13 @@ def test_a_whole_pool():
         ({"nodes": 0, "spot_nodes": 0}, "pool.nodes", "no node"),
         ({"kind": "auto", "nodes": 0}, "pool.nodes", "no node"),
         ({"nodes": -1}, "pool.nodes", "at least 0"),
+        ({"nodes": 2, "max_nodes": 4}, "pool.max_nodes", "fixed size"),
+        ({"spot_nodes": 2, "spot": True}, "pool.spot", "fixed size"),
+        ({"max_nodes": 0}, "pool.max_nodes", "at least 1"),
+        ({"max_nodes": 2, "min_nodes": 3}, "pool.min_nodes", "more than max_nodes"),
+        ({"idle_time": "4m"}, "pool.idle_time", "5 minutes"),
+        ({"idle_time": "2h"}, "pool.idle_time", "1 hour"),
+        ({"kind": "auto", "max_nodes": 4}, "pool.max_nodes", "unknown field"),
         ({"nodes": True}, "pool.nodes", "whole number"),
         ({"spot_nodes": "2"}, "pool.spot_nodes", "whole number"),
         ({"task_slots_per_node": 0}, "pool.task_slots_per_node", "at least 1"),
