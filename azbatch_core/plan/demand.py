@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from azbatch_core.errors import SpecError
+from azbatch_core.plan import gangs
 from azbatch_core.plan.nodes import Nodes, needs_of
 from azbatch_core.plan.scaling import Scaling
 from azbatch_core.plan.vm_choice import slots_needed
@@ -34,10 +35,11 @@ class Demand:
 
 def demand_of(job: JobSpec) -> Demand:
     """The demand of a job's own tasks; those that are streamed in later count when Batch sees them wait."""
-    ready = sum(not task.depends_on for task in job.tasks)
-    if job.max_parallel_tasks is not None:
-        ready = min(ready, job.max_parallel_tasks)
-    return Demand(tasks=max(1, ready))
+    ready = [task.gang.nodes if task.gang else 1 for task in job.tasks if not task.depends_on]
+    most = gangs.largest(job)
+    return Demand(
+        tasks=max(1, most, sum(ready[: job.max_parallel_tasks])), nodes=max(1, most), inter_node=most > 0
+    )
 
 
 def plan_scaling(pool: ManagedPool, job: JobSpec, nodes: Nodes, demand: Demand) -> Scaling:

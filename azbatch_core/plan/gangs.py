@@ -58,6 +58,8 @@ def largest(job: JobSpec) -> int:
 def pool_for(job: JobSpec, pool: ManagedPool | AutoPool) -> ManagedPool | AutoPool:
     """A pool of ours as the job's gangs need it: connected, a task for each node, and large enough.
 
+    How far a pool grows that has no fixed size is planned with the rest of its scale.
+
     Raises:
         SpecError: The pool's own fields say that it cannot be so.
     """
@@ -79,11 +81,12 @@ def pool_for(job: JobSpec, pool: ManagedPool | AutoPool) -> ManagedPool | AutoPo
             hint="leave it out",
         )
     changes = {"inter_node_communication": True, "task_slots_per_node": 1}
-    if pool.nodes + pool.spot_nodes < nodes:
+    grows = isinstance(pool, ManagedPool) and not pool.is_fixed
+    count = (pool.nodes or 0) + pool.spot_nodes
+    if not grows and count < nodes:
         if given & {"nodes", "spot_nodes"}:
             raise SpecError(
-                f"pool.nodes: {pool.nodes + pool.spot_nodes}: the job has a gang of {nodes} nodes, which"
-                " would wait for ever",
+                f"pool.nodes: {count}: the job has a gang of {nodes} nodes, which would wait for ever",
                 field="pool.nodes",
                 hint="leave it out, or ask for as many nodes as the largest gang has",
             )

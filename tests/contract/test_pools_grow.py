@@ -155,6 +155,24 @@ def test_spot_nodes(place: Place) -> None:
     assert pool_id != place.submit(4, MINUTE)
 
 
+def test_a_gang_gets_all_of_its_nodes_and_others_their_own(place: Place) -> None:
+    def submit(nodes: int) -> str:
+        lasts = {"AZBATCH_MODEL_SECONDS": "3600"}
+        gang = TaskSpec(command=["train"], gang=nodes, environment=lasts)
+        job = place.batch.submit(JobSpec(name="g", tasks=[gang], pool={"max_nodes": 8})).job
+        return str(place.ask("jobs", job.id)["poolInfo"]["poolId"])
+
+    pool_id = submit(3)
+    assert place.nodes(pool_id) == 3
+    place.service.advance(10 * MINUTE)
+    assert {node.state for node in place.batch.nodes(pool_id)} == {"running"}
+    assert submit(4) == pool_id
+    place.service.advance(10 * MINUTE)
+    assert place.nodes(pool_id) == 7
+    assert {node.state for node in place.batch.nodes(pool_id)} == {"running"}
+    assert place.submit(1, 1) != pool_id
+
+
 def test_two_runs_that_make_the_same_pool_both_succeed(place: Place) -> None:
     ready = threading.Barrier(2, timeout=30)
     errors: list[BaseException] = []

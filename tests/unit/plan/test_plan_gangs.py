@@ -14,6 +14,7 @@ import pytest
 from azbatch_core.errors import SpecError
 from azbatch_core.plan import AccountFacts, Plan, PoolFacts, plan
 from azbatch_core.plan.gang_prelude import with_prelude
+from azbatch_core.plan.scaling import Scaling
 from azbatch_core.specs import Command, JobSpec, TaskSpec, shell
 
 FILE = {"http_url": "https://host/data.csv", "file_path": "in/data.csv"}
@@ -21,7 +22,7 @@ FILE = {"http_url": "https://host/data.csv", "file_path": "in/data.csv"}
 
 def planned(facts: AccountFacts, *, pool: Any = None, job: dict[str, Any] | None = None, **task: Any) -> Plan:
     spec = TaskSpec(**{"command": ["train"], "gang": 2, **task})
-    return plan(JobSpec(name="g", pool=pool, tasks=[spec], **(job or {})), facts)
+    return plan(JobSpec(**{"name": "g", "pool": pool, "tasks": [spec], **(job or {})}), facts)
 
 
 def fit(**changes: Any) -> PoolFacts:
@@ -83,15 +84,19 @@ def test_what_differs_from_a_plain_task_is_said(local: AccountFacts):
 
 @pytest.mark.parametrize("kind", ["managed", "auto"])
 def test_a_pool_of_ours_is_made_to_fit(local: AccountFacts, kind: str):
-    pool = planned(local, pool={"kind": kind}, gang=3).pool
+    pool = planned(local, pool={"kind": kind}, gang=5).pool
     assert pool.body is not None
     body = pool.body["pool"] if kind == "auto" else pool.body
     assert body["enableInterNodeCommunication"] is True
-    assert (body["taskSlotsPerNode"], body["targetDedicatedNodes"], pool.nodes) == (1, 3, 3)
+    assert (body["taskSlotsPerNode"], pool.nodes) == (1, 5)
+    assert body.get("targetDedicatedNodes", 5) == 5
 
 
 def test_a_job_without_a_pool_gets_one_that_fits(local: AccountFacts):
-    assert planned(local).pool.nodes == 2
+    scaling = planned(local, job={"tasks": [TaskSpec(command=["train"], gang=nodes) for nodes in (2, 6, 3)]})
+    assert scaling.pool.scaling == Scaling(max_nodes=6, tasks_per_node=1, start_nodes=6, max_given=False)
+    scaling = planned(local, pool={"max_nodes": 20}, job={"tasks": [TaskSpec(command=["t"], gang=4)] * 3})
+    assert scaling.pool.scaling == Scaling(max_nodes=20, tasks_per_node=1, start_nodes=12)
 
 
 def test_a_larger_pool_stays_as_large(local: AccountFacts):
@@ -105,6 +110,7 @@ def test_a_larger_pool_stays_as_large(local: AccountFacts):
     [
         ({"nodes": 1}, "pool.nodes"),
         ({"spot_nodes": 1}, "pool.nodes"),
+        ({"max_nodes": 1}, "pool.max_nodes"),
         ({"task_slots_per_node": 2}, "pool.task_slots_per_node"),
         ({"inter_node_communication": False}, "pool.inter_node_communication"),
     ],
