@@ -112,7 +112,7 @@ class LaunchFault:
     exit_code: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # frozen, making one of so many fields takes five times as long
 class Launch:
     """One try of one task on one node.
 
@@ -157,7 +157,7 @@ class Launch:
     packages: tuple[Package, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Outcome:
     """How a try ended.
 
