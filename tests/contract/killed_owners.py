@@ -90,7 +90,7 @@ class Owner(Actor):
     def do_disable(self) -> None:
         """Disable one."""
         done = self.act("POST", "/disable", self.disabling())
-        if done is not None and done[3]:
+        if done is not None and (done[3] or done[2].code == "JobScheduleDisabled"):
             done[1].disabled = True
 
     def disabling(self) -> Doc | None:
@@ -117,7 +117,7 @@ class Owner(Actor):
     def do_terminate(self) -> None:
         """End one."""
         done = self.act("POST", "/terminate")
-        if done is not None:
+        if done is not None and (done[3] or done[2].tries > 1):
             done[1].ended = done[2].life
 
     def do_delete(self) -> None:
@@ -125,7 +125,7 @@ class Owner(Actor):
         if (name := self.some()) is None:
             return
         answer = self.ask("DELETE", self.path(name))
-        self.expect(answer, ACCEPTED, again=self.races)
+        self.expect(answer, ACCEPTED, again=self.races if answer.tries > 1 else ())
         self.owned[name].deleted, self.owned[name].ended = True, answer.life
 
     def until(self, what: Callable[[], Any]) -> None:
