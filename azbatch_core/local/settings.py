@@ -1,4 +1,4 @@
-"""What a local service is told at its start."""
+"""What the engine is told at its start: those of the service's `Options` that concern it, and where it is."""
 
 from __future__ import annotations
 
