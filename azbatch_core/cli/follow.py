@@ -31,27 +31,33 @@ _JOIN_SECONDS = 0.2
 class LogWriter:
     """Writes chunks of output: stdout to stdout, stderr to stderr.
 
-    Where several tasks write, whole lines with the task's name before each.
+    Where several tasks, or several members of a gang, write: whole lines with the name before each.
 
     Args:
         progress: The line to hold back meanwhile.
         prefix: Whether lines begin with the task's name. Without it, pieces are written as they come.
+        members: Whether lines of gangs begin with the member's rank all the same.
     """
 
-    def __init__(self, progress: Progress, *, prefix: bool) -> None:
+    def __init__(self, progress: Progress, *, prefix: bool, members: bool = True) -> None:
         self._progress = progress
         self._prefix = prefix
+        self._members = members
         self._pieces: dict[tuple[str, str], str] = {}
 
     def write(self, chunk: LogChunk) -> None:
         """Write a chunk; with `prefix`, keep the rest of an unfinished line until its end comes."""
         if chunk.stream == "notice":
-            info(f"{chunk.task_id}: {chunk.text.strip()}")
+            member = "" if chunk.member is None else f" member {chunk.member}"
+            info(f"{chunk.task_id}{member}: {chunk.text.strip()}")
             return
-        if not self._prefix:
+        name = self._name(chunk)
+        if name is None:
             self._put(chunk.stream, chunk.text, chunk.data)
+            # A piece may end within a line, and redrawing would write over it.
+            self._progress.show(lambda _width: "")
             return
-        key = (chunk.task_id, chunk.stream)
+        key = (name, chunk.stream)
         lines = _LINE.findall(self._pieces.pop(key, "") + chunk.text)
         # A carriage return at the end may be half of a line's end.
         if lines and not lines[-1].endswith("\n"):
@@ -62,14 +68,20 @@ class LogWriter:
 
     def close(self) -> None:
         """Write the unfinished lines."""
-        for (task_id, stream), text in self._pieces.items():
+        for (name, stream), text in self._pieces.items():
             line = text.removesuffix("\r")
             if line:
-                self._put(stream, f"{self._label(task_id, stream)}{line}\n")
+                self._put(stream, f"{self._label(name, stream)}{line}\n")
         self._pieces.clear()
 
-    def _label(self, task_id: str, stream: str) -> str:
-        return paint(f"[{task_id}]", err=stream == "stderr", fg="cyan") + " "
+    def _name(self, chunk: LogChunk) -> str | None:
+        """What stands before each line; None for nothing."""
+        if chunk.member is None or not self._members:
+            return chunk.task_id if self._prefix else None
+        return f"{chunk.task_id}/{chunk.member}" if self._prefix else str(chunk.member)
+
+    def _label(self, name: str, stream: str) -> str:
+        return paint(f"[{name}]", err=stream == "stderr", fg="cyan") + " "
 
     def _put(self, stream: str, text: str, data: bytes = b"") -> None:
         if not text:
@@ -83,9 +95,6 @@ class LogWriter:
             else:
                 target.write(text)
             target.flush()
-        if not self._prefix:
-            # A piece may end within a line, and redrawing would write over it.
-            self._progress.show(lambda _width: "")
 
 
 class _LogPump(threading.Thread):

@@ -22,7 +22,7 @@ from azbatch_core.cli.output import (
     span,
 )
 from azbatch_core.cli.recent import complete_job
-from azbatch_core.cli.tables import print_tasks
+from azbatch_core.cli.tables import print_members, print_tasks
 
 if TYPE_CHECKING:
     from azbatch_core.service.states import JobStatus, JobSummary
@@ -85,16 +85,23 @@ def _row(job: JobSummary) -> tuple[str, ...]:
 @json_option
 @click.argument("job", metavar="JOB", shell_complete=complete_job)
 def show(*, job: str, as_json: bool) -> None:
-    """Show how a job stands: its state, how many tasks stand how, the first failures."""
+    """Show how a job stands: its state, how many tasks stand how, the first failures, gangs' members."""
     with open_job(job) as handle:
         status = handle.status()
+        members = {task.id: handle.members(task.id) for task in status.gangs}
     if as_json:
-        print_json(job_document(status))
+        document = job_document(status)
+        for gang in document["gangs"]:
+            gang["members"] = [jsonable(member) for member in members[gang["id"]]]
+        print_json(document)
         return
     print_fields(_fields(status))
     if status.failures:
         click.echo()
         print_tasks(status.failures)
+    if members:
+        click.echo()
+        print_members(members)
 
 
 def _fields(status: JobStatus) -> list[tuple[str, str | None]]:

@@ -26,16 +26,23 @@ if TYPE_CHECKING:
     show_default=True,
     help="Which output. Each arrives on its own stream here too.",
 )
+@click.option(
+    "--member", type=click.IntRange(min=0), metavar="N", help="Only member N of a gang; 0 is the main node."
+)
 @click.argument("job", metavar="JOB", shell_complete=complete_job)
 @click.argument("task", metavar="[TASK]", required=False)
-def logs(*, job: str, task: str | None, following: bool, stream: str) -> None:
-    """Print what a task wrote. Without TASK: every task of the job, its name before each line."""
+def logs(*, job: str, task: str | None, member: int | None, following: bool, stream: str) -> None:
+    """Print what a task wrote. Without TASK: every task of the job, its name before each line.
+
+    Of a gang, every member's lines with its number before each, or one member's as they are.
+    """
     with open_job(job, task) as handle:
         prefix = task is None and handle.status().total > 1
         with Progress(quiet=True) as progress:
-            writer = LogWriter(progress, prefix=prefix)
+            writer = LogWriter(progress, prefix=prefix, members=member is None)
             try:
-                for chunk in handle.logs(task, cast("LogStream", stream), follow=following):
+                wanted = cast("LogStream", stream)
+                for chunk in handle.logs(task, wanted, follow=following, member=member):
                     writer.write(chunk)
                 writer.close()
             except KeyboardInterrupt:

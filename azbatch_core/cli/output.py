@@ -62,6 +62,7 @@ def job_document(status: JobStatus) -> dict[str, Any]:
         **jsonable(status),
         "counts": {state.value: status.counts.get(state, 0) for state in TaskState},
         "failures": [task_document(task) for task in status.failures],
+        "gangs": [task_document(task) for task in status.gangs],
         "exit_code": status.exit_code,
     }
 

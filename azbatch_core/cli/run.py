@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 @click.option("--cpus", type=float, metavar="N", help="CPUs that the command needs.")
 @click.option("--memory", callback=not_empty, metavar="SIZE", help="Memory that it needs, such as 16GiB.")
 @click.option("--gpus", type=int, metavar="N", help="GPUs that it needs.")
+@click.option(
+    "--nodes",
+    type=int,
+    metavar="N",
+    help="Run it on N nodes at the same time; AZBATCH_NODE_RANK tells which.",
+)
 @click.option("--image", callback=not_empty, metavar="REF", help="Run in a container of this image.")
 @click.option(
     "-e",
@@ -74,6 +80,7 @@ def run(
       azbatch run -- python3 -c 'print(6 * 7)'
       azbatch run --cpus 4 --memory 16GiB --wall-time 2h -- ./solve --fast
       azbatch run --shell -- 'echo $AZ_BATCH_NODE_ID | tr a-z A-Z'
+      azbatch run --nodes 2 --shell -- 'echo node $AZBATCH_NODE_RANK of $AZBATCH_NODE_COUNT'
     """  # noqa: D301 - \b is click's mark for lines that stay as they are
     with open_batch() as batch:
         with _naming_options(wishes["environment"]):
@@ -115,6 +122,7 @@ def _job(
     cpus: float | None,
     memory: str | None,
     gpus: int | None,
+    nodes: int | None,
     image: str | None,
     environment: tuple[str, ...],
     shell: bool,
@@ -129,6 +137,7 @@ def _job(
     resources = _given(cpus=cpus, memory=memory, gpus=gpus)
     task = _given(
         command={"shell": " ".join(words)} if shell else list(words),
+        gang={"nodes": nodes} if nodes is not None else None,
         container={"image": image} if image else None,
         environment=[_variable(text) for text in environment] or None,
         resources=resources or None,
@@ -145,6 +154,7 @@ _OPTIONS = (
     ("tasks[0].resources.cpus", "--cpus"),
     ("tasks[0].resources.memory", "--memory"),
     ("tasks[0].resources.gpus", "--gpus"),
+    ("tasks[0].gang", "--nodes"),
     ("tasks[0].container", "--image"),
     ("tasks[0].wall_time", "--wall-time"),
     ("tasks[0].retry", "--retries"),

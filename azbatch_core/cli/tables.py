@@ -10,10 +10,10 @@ from azbatch_core.cli.output import Column, paint_state, print_table, span
 from azbatch_core.cli.paint import paint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from azbatch_core.client import JobHandle
-    from azbatch_core.service.states import Explanation, JobStatus, TaskStatus
+    from azbatch_core.service.states import Explanation, JobStatus, MemberStatus, TaskStatus
 
 MANY_TASKS = 50
 """Jobs with more tasks than this end with a summary and the failures, not with a line for each task."""
@@ -57,6 +57,35 @@ def _task_row(task: TaskStatus) -> tuple[str, ...]:
         span(task.duration),
         str(tries) if tries else "-",
         note,
+    )
+
+
+_MEMBER_COLUMNS = (
+    Column("GANG"),
+    Column("MEMBER", right=True),
+    Column("STATE", state=True),
+    Column("EXIT", right=True),
+    Column("NODE", drop=2),
+    Column("TIME", right=True),
+    Column("NOTE", drop=1, shrink=True),
+)
+
+
+def print_members(gangs: Mapping[str, Sequence[MemberStatus]]) -> None:
+    """A line for each member of each gang."""
+    rows = (_member_row(task_id, member) for task_id, members in gangs.items() for member in members)
+    print_table(_MEMBER_COLUMNS, rows, empty="This job has no gangs.")
+
+
+def _member_row(task_id: str, member: MemberStatus) -> tuple[str, ...]:
+    return (
+        task_id,
+        str(member.rank),
+        member.state.value,
+        "-" if member.exit_code is None else str(member.exit_code),
+        short_node(member.node_id or "-"),
+        span(member.duration),
+        member.message or "",
     )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         JobStatus,
         LogChunk,
         LogStream,
+        MemberStatus,
         TaskState,
         TaskStatus,
     )
@@ -172,21 +173,44 @@ class JobHandle:
             if states is None or task.state in states:
                 yield task
 
-    def logs(
-        self, task_id: str | None = None, stream: LogStream = "stdout", *, follow: bool = False
-    ) -> Iterator[LogChunk]:
-        """The output of a task, or of every task of the job.
+    def members(self, task_id: str) -> tuple[MemberStatus, ...]:
+        """How the members of a gang stand, by rank: as many as it has nodes. Empty for a plain task.
 
-        With `follow`, goes on until the task (the job) is over and every last byte was read. Without it,
-        gives what is there now. Files that are gone with their node are read from the storage copy that the
-        job's own output files made, if there is one; otherwise a notice says why they are gone.
+        Batch tells of the end of members a few seconds later than of that of their task.
 
         Raises:
             NotFound: There is no such job or task.
         """
+        shared = watch(self._connection, self.id)
+        return shared.gangs.members(shared.look().task(task_id))
+
+    def logs(
+        self,
+        task_id: str | None = None,
+        stream: LogStream = "stdout",
+        *,
+        follow: bool = False,
+        member: int | None = None,
+    ) -> Iterator[LogChunk]:
+        """The output of a task, or of every task of the job; of gangs that of every member.
+
+        With `follow`, goes on until the task (the job) is over and every last byte was read. Without it,
+        gives what is there now. Files that are gone with their node are read from the storage copy that the
+        job's own output files made, if there is one; otherwise a notice says why they are gone. Of a gang,
+        Batch uploads the main node's files only.
+
+        Args:
+            task_id: The task; None for all.
+            stream: Which output.
+            follow: Whether to go on until the end.
+            member: Only this member's output, by its rank; of gangs only.
+
+        Raises:
+            NotFound: There is no such job, task or member.
+        """
         from azbatch_core.service.output import logs
 
-        return logs.read(self._connection, self.id, task_id, stream, follow=follow)
+        return logs.read(self._connection, self.id, task_id, stream, follow=follow, member=member)
 
     def cancel(self) -> None:
         """End the job: running tasks are ended, the others never start; the record stays.

@@ -124,6 +124,9 @@ class TaskStatus:
         requeues: Times a user's action (a shrink, a disable) put it back into the queue.
         depends_on: The ids of tasks that it waits for, id ranges spelled out.
         required_slots: Task slots that it needs on a node.
+        nodes: Nodes that it runs on at the same time; None unless it is a gang.
+        member: Of a gang that failed: the rank of the member that failed first, where that is known. Exit
+            code, category and message are then this member's.
     """
 
     id: str
@@ -141,10 +144,48 @@ class TaskStatus:
     depends_on: tuple[str, ...] = ()
     required_slots: int = 1
     display_name: str | None = None
+    nodes: int | None = None
+    member: int | None = None
 
     @property
     def duration(self) -> timedelta | None:
         """From the start of the last try to its end; None before the end."""
+        return self.ended - self.started if self.started and self.ended else None
+
+
+@dataclass(frozen=True)
+class MemberStatus:
+    """One node's part in a gang, as it stands.
+
+    Attributes:
+        rank: What the node has as ``AZBATCH_NODE_RANK``; 0 is the main node.
+        subtask: Batch's own number; 0 is the primary, which is the main node.
+        state: How it stands; ``cancelled`` also for one that was ended because another failed.
+        exit_code: Its own; None while it has none, and for the primary when another member ended it.
+        address: The node's address, where it was needed to tell the rank.
+        category: Whose fault the failure is.
+        message: One line that says what went wrong.
+        code: The service's failure code.
+        folder: The task's folder on the node, for node-file calls; None for the primary.
+    """
+
+    rank: int
+    subtask: int
+    state: TaskState
+    exit_code: int | None = None
+    node_id: str | None = None
+    pool_id: str | None = None
+    address: str | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+    category: FailureCategory | None = None
+    message: str | None = None
+    code: str | None = None
+    folder: str | None = None
+
+    @property
+    def duration(self) -> timedelta | None:
+        """From its start to its end; None before the end."""
         return self.ended - self.started if self.started and self.ended else None
 
 
@@ -160,6 +201,7 @@ class JobStatus:
         reason: Why it ended or cannot go on, in one line; None while all is well.
         failures: The first failed tasks, at most `MAX_FAILURES`, in the order in which they ended.
         metadata: What the job carries, azbatch's own names among it.
+        gangs: The first tasks that run on several nodes, at most `MAX_GANGS`, in the service's order.
     """
 
     handle: str
@@ -175,6 +217,7 @@ class JobStatus:
     failures: tuple[TaskStatus, ...] = ()
     display_name: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
+    gangs: tuple[TaskStatus, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -183,6 +226,7 @@ class JobStatus:
 
 
 MAX_FAILURES = 10
+MAX_GANGS = 10
 
 
 @dataclass(frozen=True)
@@ -294,12 +338,14 @@ class LogChunk:
 
     `stream` is ``notice`` for azbatch's own remarks (the task was requeued, the node is gone), one line each.
     In `text`, bytes that are no UTF-8 are U+FFFD; `data` has them as the task wrote them (none for a notice).
+    `member` is the rank of the node that wrote it; None for a task that is no gang.
     """
 
     task_id: str
     stream: Literal["stdout", "stderr", "notice"]
     text: str
     data: bytes = field(default=b"", repr=False)
+    member: int | None = None
 
 
 @dataclass(frozen=True)

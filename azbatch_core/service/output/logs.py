@@ -7,46 +7,23 @@ output again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING
 
-from azbatch_core.errors import AzBatchError, Conflict, InvalidRequest, NotFound
-from azbatch_core.service.documents import files, requests
-from azbatch_core.service.output.tail import Source, Tail
+from azbatch_core.errors import AzBatchError, NotFound
+from azbatch_core.service.documents import requests
+from azbatch_core.service.output.member_logs import GangLog
+from azbatch_core.service.output.task_log import NEVER_STARTED, NodeFile, TaskLog
 from azbatch_core.service.output.uploaded_logs import UploadedLogs
-from azbatch_core.service.states import LogChunk, TaskState
+from azbatch_core.service.states import LogChunk
 from azbatch_core.service.watch.watcher import Intervals, watch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from azbatch_core.service.connect.connection import Connection
+    from azbatch_core.service.output.task_log import NamedSource, OneStream
     from azbatch_core.service.states import LogStream, TaskStatus
     from azbatch_core.service.watch.watcher import Snapshot
-
-OneStream = Literal["stdout", "stderr"]
-_NEVER_STARTED = frozenset({TaskState.WAITING, TaskState.QUEUED, TaskState.BLOCKED, TaskState.PREPARING})
-
-
-class _NodeFile:
-    """A task's output file on its node."""
-
-    def __init__(self, connection: Connection, job_id: str, task_id: str, stream: OneStream) -> None:
-        self._connection = connection
-        self._path = ("jobs", job_id, "tasks", task_id, "files", f"{stream}.txt")
-
-    def size(self) -> int | None:
-        """None while the task has not begun to write, and when the node is gone."""
-        try:
-            return files.size(self._connection, *self._path)
-        except (NotFound, Conflict):
-            return None
-
-    def read(self, start: int, end: int) -> bytes:
-        """Fewer bytes than asked for when the file went or shrank in between."""
-        try:
-            return files.read(self._connection, *self._path, start=start, end=end)
-        except (NotFound, Conflict, InvalidRequest):
-            return b""
 
 
 class _Rescue:
@@ -76,150 +53,99 @@ class _Rescue:
         return "its retention time is over, or it was deleted"
 
 
-class NamedSource(Source, Protocol):
-    """A source that a notice can name."""
-
-    name: str
-
-
-class Rescue(Protocol):
-    """What `TaskLog` asks when a file is not on its node."""
-
-    def copy(self, task_id: str, stream: OneStream) -> NamedSource | None:
-        """The copy in storage, if the task makes one; `AzBatchError` where that cannot be found out."""
-
-    def why_gone(self, task: TaskStatus) -> str:
-        """Where the node's file went."""
-
-
-class TaskLog:
-    """The output of one task, read bit by bit.
-
-    Attributes:
-        done: Everything was read, also what came last.
-    """
-
-    def __init__(self, task_id: str, sources: Mapping[OneStream, Source], rescue: Rescue) -> None:
-        self._task_id = task_id
-        self._tails = {stream: Tail(source) for stream, source in sources.items()}
-        self._rescue = rescue
-        self._try: tuple[Any, ...] | None = None
-        self._ahead = False
-        self.done = False
-
-    def news(self, task: TaskStatus) -> Iterator[LogChunk]:
-        """What is new; `task` was looked at before this call, so a final state makes this the last read."""
-        if self.done or (task.state in _NEVER_STARTED and not task.state.final):
-            return
-        if task.started is None and task.state.final:
-            self.done = True
-            yield self._notice(f"no output: {task.message or 'the task never started'}")
-            return
-        shrunk = [tail.measure() for tail in self._tails.values()]
-        if self._begun_anew(task, shrunk=any(shrunk)):
-            for tail in self._tails.values():
-                tail.restart()
-            yield self._notice("the task started again; so does its output")
-        for stream, tail in self._tails.items():
-            yield from self._all(stream, tail, last=task.state.final)
-        if task.state.final:
-            self.done = True
-            for stream, tail in self._tails.items():
-                if not tail.complete:
-                    yield from self._copy(task, stream, tail.offset)
-
-    def _begun_anew(self, task: TaskStatus, *, shrunk: bool) -> bool:
-        """Whether the file belongs to another try than what was read of it.
-
-        A file may show this before the task's record does: the record's change is then no news.
-        """
-        this_try = (task.node_id, task.started, task.retries, task.requeues)
-        changed = self._try is not None and this_try != self._try and task.started is not None
-        another = changed and not self._ahead
-        self._ahead = (self._ahead or shrunk) and not changed
-        self._try = this_try
-        return (another or shrunk) and any(tail.offset for tail in self._tails.values())
-
-    def _all(self, stream: OneStream, tail: Tail, *, last: bool) -> Iterator[LogChunk]:
-        for piece in tail.news():
-            yield LogChunk(self._task_id, stream, *piece)
-        rest = tail.rest() if last else None
-        if rest and rest.data:
-            yield LogChunk(self._task_id, stream, *rest)
-
-    def _copy(self, task: TaskStatus, stream: OneStream, start: int) -> Iterator[LogChunk]:
-        """What storage has, from `start` on, of a file that is not on the node any more; or a notice."""
-        gone = f"{stream} is gone, because {self._rescue.why_gone(task)}"
-        try:
-            copy = self._rescue.copy(self._task_id, stream)
-        except AzBatchError as error:
-            yield self._notice(f"{gone}; whether a copy of it was kept cannot be found out: {error.message}")
-            return
-        if copy is None:
-            yield self._notice(f"{gone}; no copy of it was kept")
-            return
-        tail = Tail(copy, start=start)
-        why = ""
-        try:
-            tail.measure()
-            yield from self._all(stream, tail, last=True)
-        except AzBatchError as error:
-            why = f": {error.message}"
-        if tail.missing:
-            yield self._notice(f"{stream} ends {tail.missing:,} bytes early in its copy {copy.name}{why}")
-        elif why:
-            yield self._notice(f"{gone}; its copy {copy.name} cannot be read{why}")
-        elif not tail.seen:
-            yield self._notice(f"{gone}; its copy {copy.name} is not there either")
-
-    def _notice(self, text: str) -> LogChunk:
-        return LogChunk(self._task_id, "notice", text)
-
-
 def read(
-    connection: Connection, job_id: str, task_id: str | None, stream: LogStream, *, follow: bool
-) -> Iterator[LogChunk]:
-    """The output of one task or of every task, each task's chunks in order.
-
-    Raises:
-        NotFound: No such job or task.
-    """
-    with UploadedLogs(connection, job_id) as copies:
-        yield from _read(connection, job_id, task_id, stream, _Rescue(connection, copies), follow=follow)
-
-
-def _read(
     connection: Connection,
     job_id: str,
     task_id: str | None,
     stream: LogStream,
-    rescue: _Rescue,
     *,
     follow: bool,
+    member: int | None = None,
 ) -> Iterator[LogChunk]:
-    shared = watch(connection, job_id)
-    streams: tuple[OneStream, ...] = ("stdout", "stderr") if stream == "both" else (stream,)
-    logs: dict[str, TaskLog] = {}
-    pace = Intervals.of(connection)
-    interval = pace.first
-    while True:
-        snapshot = shared.look(interval / 2)
-        wanted = snapshot.tasks if task_id is None else [snapshot.task(task_id)]
-        over = not follow or _over(snapshot, wanted, task_id)
-        news = False
-        for task in sorted(wanted, key=_as_they_ended):
-            log = logs.get(task.id)
-            if log is None:
-                sources = {one: _NodeFile(connection, job_id, task.id, one) for one in streams}
-                log = logs[task.id] = TaskLog(task.id, sources, rescue)
-            for chunk in log.news(task):
-                news = True
-                yield chunk
-        if over:
-            yield from _silent(wanted, task_id)
-            return
-        connection.clock.sleep(interval)
-        interval = pace.first if news else min(pace.longest, interval * pace.factor)
+    """The output of one task or of every task, each task's chunks in order.
+
+    Args:
+        connection: The account.
+        job_id: The job.
+        task_id: None for every task.
+        stream: Which output.
+        follow: Whether to go on until the end.
+        member: The rank of the member of a gang to read; None for all members. Plain tasks then have none.
+
+    Raises:
+        NotFound: No such job, task or member.
+    """
+    with UploadedLogs(connection, job_id) as copies:
+        rescue = _Rescue(connection, copies)
+        yield from _Reader(connection, job_id, stream, rescue, follow=follow, member=member).read(task_id)
+
+
+class _Reader:
+    """The logs that one call reads."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        job_id: str,
+        stream: LogStream,
+        rescue: _Rescue,
+        *,
+        follow: bool,
+        member: int | None,
+    ) -> None:
+        self._connection = connection
+        self._job_id = job_id
+        self._streams: tuple[OneStream, ...] = ("stdout", "stderr") if stream == "both" else (stream,)
+        self._rescue = rescue
+        self._follow = follow
+        self._member = member
+        self._watch = watch(connection, job_id)
+        self._logs: dict[str, TaskLog | GangLog] = {}
+
+    def read(self, task_id: str | None) -> Iterator[LogChunk]:
+        """The output of one task or of every task."""
+        pace = Intervals.of(self._connection)
+        interval = pace.first
+        while True:
+            snapshot = self._watch.look(interval / 2)
+            wanted = self._wanted(snapshot, task_id)
+            over = not self._follow or _over(snapshot, wanted, task_id)
+            news = False
+            for task in sorted(wanted, key=_as_they_ended):
+                for chunk in self._log(task).news(task):
+                    news = True
+                    yield chunk
+            if over and not any(self._goes_on(task) for task in wanted):
+                yield from _silent(wanted, task_id)
+                return
+            self._connection.clock.sleep(interval)
+            interval = pace.first if news else min(pace.longest, interval * pace.factor)
+
+    def _wanted(self, snapshot: Snapshot, task_id: str | None) -> Sequence[TaskStatus]:
+        tasks = snapshot.tasks if task_id is None else [snapshot.task(task_id)]
+        if self._member is None:
+            return tasks
+        gangs = [task for task in tasks if task.nodes]
+        if tasks and not gangs:
+            what = "the job has no gang" if task_id is None else f"task {tasks[0].id} is no gang"
+            raise NotFound(f"{what}, so it has no member {self._member}")
+        return gangs
+
+    def _log(self, task: TaskStatus) -> TaskLog | GangLog:
+        log = self._logs.get(task.id)
+        if log is None:
+            path = ("jobs", self._job_id, "tasks", task.id, "files")
+            own = {one: NodeFile(self._connection, *path, f"{one}.txt") for one in self._streams}
+            log = self._logs[task.id] = (
+                TaskLog(task.id, own, self._rescue)
+                if task.nodes is None
+                else GangLog(self._connection, self._watch.gangs, own, self._rescue, member=self._member)
+            )
+        return log
+
+    def _goes_on(self, task: TaskStatus) -> bool:
+        """Whether a gang is over, but Batch does not say yet of every member that it is."""
+        return self._follow and task.state.final and not self._log(task).done
 
 
 def _as_they_ended(task: TaskStatus) -> tuple[float, float]:
@@ -242,5 +168,5 @@ def _silent(wanted: Sequence[TaskStatus], task_id: str | None) -> Iterator[LogCh
     """A word on a task that was asked for by name and has not started."""
     if task_id is not None:
         for task in wanted:
-            if task.state in _NEVER_STARTED and not task.state.final:
+            if task.state in NEVER_STARTED and not task.state.final:
                 yield LogChunk(task.id, "notice", f"no output yet: the task is {task.state}")

@@ -35,6 +35,7 @@ POOL_SELECT = (
     "autoScaleRun",
     "resizeErrors",
     "taskSlotsPerNode",
+    "enableInterNodeCommunication",
     "startTask",
     "metadata",
     "creationTime",
@@ -144,7 +145,32 @@ def judge(ground: Ground, queued: Sequence[TaskStatus]) -> str | None:
             f"the tasks need {min(task.required_slots for task in queued)} task slots,"
             f" and a node of the pool {ground.pool_id} has {ground.slots}"
         )
+    hopeless = [gang_trouble(ground, task) for task in queued]
+    if hopeless and hopeless[0] and all(hopeless):
+        return f"the pool {ground.pool_id} {hopeless[0]}"
     return _judge_nodes(ground) if ground.steady else None
+
+
+def unfit_for_gangs(ground: Ground) -> str | None:
+    """What the pool is not, and cannot become, so that no gang starts there; None if one may."""
+    if not (ground.pool or {}).get("enableInterNodeCommunication"):
+        return "has no inter-node communication, which gangs need"
+    if ground.slots != 1:
+        return f"has {ground.slots} task slots on a node, and gangs need nodes with one"
+    return None
+
+
+def gang_trouble(ground: Ground, task: TaskStatus) -> str | None:
+    """What the pool is not, so that a gang never starts there (Batch itself says nothing); None if it may."""
+    if not task.nodes or ground.pool is None:
+        return None
+    unfit = unfit_for_gangs(ground)
+    if unfit:
+        return unfit
+    if ground.steady and not ground.autoscales and max(ground.targets, len(ground.nodes)) < task.nodes:
+        have = max(ground.targets, len(ground.nodes))
+        return f"has {have} {'node' if have == 1 else 'nodes'}, and a gang needs {task.nodes} at once"
+    return None
 
 
 def gone(connection: Connection, job: Mapping[str, Any]) -> str | None:

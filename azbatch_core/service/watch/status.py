@@ -5,11 +5,13 @@ A state that nobody knows counts as still going on, so that a newer service make
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.service.documents.wire import metadata_of, moment
 from azbatch_core.service.states import (
     MAX_FAILURES,
+    MAX_GANGS,
     FailureCategory,
     JobState,
     JobStatus,
@@ -64,6 +66,7 @@ TASK_SELECT = (
     "exitConditions",
     "constraints",
     "requiredSlots",
+    "multiInstanceSettings",
 )
 _LISTED = 3
 
@@ -103,6 +106,7 @@ def task_statuses(job: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]) ->
 def _task_status(job: Mapping[str, Any], task: Mapping[str, Any], dependencies: Dependencies) -> TaskStatus:
     execution = task.get("executionInfo") or {}
     node = task.get("nodeInfo") or {}
+    settings = task.get("multiInstanceSettings")
     wire_state = str(task.get("state") or "").lower()
     category: FailureCategory | None = None
     message: str | None = None
@@ -128,6 +132,7 @@ def _task_status(job: Mapping[str, Any], task: Mapping[str, Any], dependencies: 
         depends_on=dependencies.ids_of(task),
         required_slots=int(task.get("requiredSlots") or 1),
         display_name=task.get("displayName"),
+        nodes=int(settings.get("numberOfInstances") or 1) if settings is not None else None,
     )
 
 
@@ -217,6 +222,7 @@ def job_status(
         failures=tuple(failures[:MAX_FAILURES]),
         display_name=job.get("displayName"),
         metadata=metadata_of(job),
+        gangs=tuple(islice((task for task in tasks if task.nodes), MAX_GANGS)),
     )
 
 

@@ -17,6 +17,7 @@ from azbatch_core.service.documents import requests
 from azbatch_core.service.documents.wire import moment
 from azbatch_core.service.states import TaskState
 from azbatch_core.service.watch import pool_health
+from azbatch_core.service.watch.gangs import Gangs
 from azbatch_core.service.watch.status import TASK_SELECT, job_goes_on, job_status, task_statuses
 
 if TYPE_CHECKING:
@@ -89,13 +90,19 @@ class Snapshot:
 
 
 class JobWatch:
-    """Looks at one job for everybody in this process who waits for it. May be used from several threads."""
+    """Looks at one job for everybody in this process who waits for it. May be used from several threads.
+
+    Attributes:
+        gangs: Reads the members of its gangs.
+    """
 
     def __init__(self, connection: Connection, job_id: str) -> None:
         self._connection = connection
         self._job_id = job_id
+        self.gangs = Gangs(connection, job_id)
         self._lock = threading.Lock()
         self._documents: dict[str, dict[str, Any]] = {}
+        self._statuses: Sequence[TaskStatus] = ()
         self._latest = ""
         self._snapshot: Snapshot | None = None
         self._looked_at = 0.0
@@ -128,11 +135,14 @@ class JobWatch:
         ended = before is not None and job_goes_on(before.job) and not job_goes_on(job)
         everything = full or ended or before is None or len(self._documents) <= _SMALL
         changed = self._take(everything=everything)
-        if before is not None and not changed and before.job == job:
+        if before is None or changed or before.job != job:
+            self._statuses = task_statuses(job, self._documents.values())
+        # Which member failed first may be listed later than the failure.
+        tasks = self.gangs.blamed(self._statuses)
+        if before is not None and not changed and before.job == job and tasks == before.tasks:
             tasks, version = before.tasks, before.version
         else:
             self._changed_at, self._verdict = self._connection.clock.monotonic(), None
-            tasks = task_statuses(job, self._documents.values())
             version = before.version + 1 if before else 0
         return Snapshot(job, tasks, everything, self._judge(job, tasks), version)
 

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.service.states import Explanation, FailureCategory, TaskState
+from azbatch_core.service.watch import members as gang_members
 from azbatch_core.service.watch import pool_health, task_failures
 from azbatch_core.service.watch.status import end_reason, job_goes_on
 from azbatch_core.service.watch.watcher import watch
@@ -46,7 +47,8 @@ def why(connection: Connection, job_id: str) -> list[Explanation]:
     Raises:
         NotFound: There is no such job.
     """
-    snapshot = watch(connection, job_id).look(full=True)
+    shared = watch(connection, job_id)
+    snapshot = shared.look(full=True)
     job, tasks = snapshot.job, snapshot.tasks
     waiting = any(task.state in {TaskState.QUEUED, TaskState.PREPARING} for task in tasks)
     found: Ground | None = None
@@ -56,13 +58,18 @@ def why(connection: Connection, job_id: str) -> list[Explanation]:
     def task_tail(task: TaskStatus) -> str:
         if task.started is None:
             return ""
+        if task.member:
+            member = shared.gangs.members(task)[task.member]
+            path = gang_members.node_file(member, "stderr.txt")
+            return pool_health.tail(connection, *path) if path else ""
         return pool_health.tail(connection, "jobs", job_id, "tasks", task.id, "files", "stderr.txt")
 
     def start_tail(node: Mapping[str, Any]) -> str:
         pool_id = found.pool_id if found else None
         return pool_health.start_task_tail(connection, pool_id, str(node["id"])) if pool_id else ""
 
-    return list(explain(job, tasks, found, task_tail, start_tail))
+    handle = f"{connection.account.name}:{job_id}"
+    return list(explain(job, tasks, found, task_tail, start_tail, handle=handle))
 
 
 def explain(
@@ -71,6 +78,8 @@ def explain(
     found: Ground | None,
     task_tail: Callable[[TaskStatus], str] = lambda _: "",
     start_tail: Callable[[Mapping[str, Any]], str] = lambda _: "",
+    *,
+    handle: str = "JOB",
 ) -> Iterator[Explanation]:
     """The explanations, from what was read.
 
@@ -80,9 +89,10 @@ def explain(
         found: What they stand on; None where no task waits for a node.
         task_tail: The end of a task's stderr.
         start_tail: The end of the output of a node's start task.
+        handle: The job, for commands that a hint names.
     """
     yield from _of_job(job, tasks)
-    yield from _of_failures(tasks, task_tail)
+    yield from _of_failures(tasks, task_tail, handle)
     yield from _of_dependencies(tasks)
     if found is not None:
         queued = [task for task in tasks if task.state in {TaskState.QUEUED, TaskState.PREPARING}]
@@ -104,7 +114,7 @@ def _of_job(job: Mapping[str, Any], tasks: Sequence[TaskStatus]) -> Iterator[Exp
 
 
 def _of_failures(
-    tasks: Sequence[TaskStatus], task_tail: Callable[[TaskStatus], str]
+    tasks: Sequence[TaskStatus], task_tail: Callable[[TaskStatus], str], handle: str
 ) -> Iterator[Explanation]:
     failed = [task for task in tasks if task.state is TaskState.FAILED]
     for task in failed[:_FAILURES]:
@@ -112,12 +122,14 @@ def _of_failures(
         lines = _last_lines(task_tail(task))
         if lines:
             text += f"\n{lines}"
-        yield Explanation(f"task {task.id}", text, _failure_hint(task))
+        yield Explanation(f"task {task.id}", text, _failure_hint(task, handle))
     if len(failed) > _FAILURES:
         yield Explanation("tasks", f"{len(failed) - _FAILURES} more failed: {_ids(failed[_FAILURES:])}")
 
 
-def _failure_hint(task: TaskStatus) -> str | None:
+def _failure_hint(task: TaskStatus, handle: str) -> str | None:
+    if task.member is not None and task.category is FailureCategory.USER:
+        return f"azbatch logs {handle} {task.id} --member {task.member}"
     if task.category is FailureCategory.USER and task_failures.was_killed(task.exit_code):
         return "if it ran out of memory, ask for more in resources"
     return _HINTS.get(task.category) if task.category else None
@@ -157,7 +169,7 @@ def _of_ground(
     if verdict:
         # The subject says already which pool it is about.
         text = verdict.removeprefix(f"the {subject} ")
-        yield Explanation(subject, text if text == verdict else f"it {text}", _verdict_hint(found))
+        yield Explanation(subject, text if text == verdict else f"it {text}", _verdict_hint(found, queued))
     if found.pool is None:
         return
     large = [task for task in queued if task.required_slots > found.slots]
@@ -165,13 +177,30 @@ def _of_ground(
         need = _agree(len(large), "needs", "need")
         text = f"{_ids(large)} {need} more task slots than a node has ({found.slots})"
         yield Explanation(subject, text, "submit to a pool with more task slots per node")
+    if not verdict:
+        yield from _of_gangs(found, queued)
     yield from _of_pool(found, subject, queued, verdict=verdict)
     yield from _of_nodes(found, start_tail)
 
 
-def _verdict_hint(found: Ground) -> str | None:
+def _of_gangs(found: Ground, queued: Sequence[TaskStatus]) -> Iterator[Explanation]:
+    """Gangs that wait for more nodes than are free at once; those for which there never are so many."""
+    for task in [task for task in queued if task.nodes][:_LISTED]:
+        trouble = pool_health.gang_trouble(found, task)
+        free = sum(pool_health.state_of(node) == "idle" for node in found.nodes)
+        if trouble:
+            hint = _gang_hint(found, task.nodes or 0)
+            yield Explanation(f"task {task.id}", f"cannot start: the pool {trouble}", hint)
+        elif free < (task.nodes or 0):
+            of = f"{free} of the {len(found.nodes)} there {_agree(free, 'is', 'are')}"
+            yield Explanation(f"task {task.id}", f"waits until {task.nodes} nodes are free at once: {of}")
+
+
+def _verdict_hint(found: Ground, queued: Sequence[TaskStatus]) -> str | None:
     if found.gone:
         return _gone_hint(found)
+    if any(pool_health.gang_trouble(found, task) for task in queued):
+        return _gang_hint(found, max(task.nodes or 0 for task in queued))
     if found.nodes:
         return f"fix the cause, then azbatch pools delete {found.pool_id}: the next job gets new nodes"
     if found.own_pool:
@@ -180,6 +209,12 @@ def _verdict_hint(found: Ground) -> str | None:
     if any("Quota" in str(error.get("code")) for error in errors):
         return "delete or shrink another pool (azbatch pools), or ask for a higher quota"
     return f"azbatch pools resize {found.pool_id} --nodes N, or submit again"
+
+
+def _gang_hint(found: Ground, nodes: int) -> str | None:
+    if pool_health.unfit_for_gangs(found):
+        return "submit it without a pool: azbatch makes one that fits"
+    return None if found.own_pool else f"azbatch pools resize {found.pool_id} --nodes {nodes}"
 
 
 def _gone_hint(found: Ground) -> str:

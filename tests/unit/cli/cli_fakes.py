@@ -18,6 +18,7 @@ from azbatch_core.service.states import (
     JobStatus,
     JobSummary,
     LogChunk,
+    MemberStatus,
     NodeSummary,
     PoolSummary,
     Submission,
@@ -62,6 +63,7 @@ class FakeJob:
     reason: str | None = None
     raises: dict[str, BaseException] = field(default_factory=dict)
     there: bool = True
+    gang_members: dict[str, tuple[MemberStatus, ...]] = field(default_factory=dict)
     on_cancel: Callable[[], object] = lambda: None
     calls: list[tuple[Any, ...]] = field(default_factory=list)
 
@@ -92,6 +94,7 @@ class FakeJob:
             T0 + timedelta(seconds=3),
             self.reason,
             tuple(task for task in self.listed if task.state is TaskState.FAILED)[:10],
+            gangs=tuple(task for task in self.listed if task.nodes),
         )
 
     def wait(
@@ -108,10 +111,18 @@ class FakeJob:
         return iter([task for task in self.listed if states is None or task.state in states])
 
     def logs(
-        self, task_id: str | None = None, stream: str = "stdout", *, follow: bool = False
+        self,
+        task_id: str | None = None,
+        stream: str = "stdout",
+        *,
+        follow: bool = False,
+        member: int | None = None,
     ) -> Iterator[LogChunk]:
-        yield from self.chunks
+        yield from (chunk for chunk in self.chunks if member in {None, chunk.member})
         self._called("logs", task_id, stream, follow)
+
+    def members(self, task_id: str) -> tuple[MemberStatus, ...]:
+        return self.gang_members[task_id]
 
     def exists(self) -> bool:
         return self.there

@@ -20,6 +20,8 @@ from azbatch_core.service.states import (
     FileInfo,
     JobState,
     JobSummary,
+    LogChunk,
+    MemberStatus,
     NodeSummary,
     PoolSummary,
     TaskState,
@@ -171,6 +173,8 @@ def test_tasks(batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask) -> None:
         "depends_on",
         "required_slots",
         "display_name",
+        "nodes",
+        "member",
         "duration_seconds",
     }
     assert document[0]["exit_code"] == 0
@@ -542,3 +546,42 @@ def test_a_table_has_the_ends_of_a_nodes_id_and_json_all_of_it(
     assert azbatch("nodes", "p1").out.splitlines()[1].split()[0] == "tvmps_012345…_d"
     assert node in azbatch("tasks", "j", "--json").out
     assert node in azbatch("nodes", "p1", "--json").out
+
+
+def test_show_lists_the_members_of_gangs(batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask) -> None:
+    batch.fake_job.listed = [make_task("plain"), make_task("g", 3, nodes=2, member=1, message="member 1: x")]
+    batch.fake_job.gang_members = {
+        "g": (
+            MemberStatus(
+                0, 0, TaskState.CANCELLED, node_id="node-1", message="ended because member 1 failed"
+            ),
+            MemberStatus(1, 1, TaskState.FAILED, exit_code=3, node_id="node-2", message="exit code 3"),
+        )
+    }
+    lines = azbatch("show", "j").out.splitlines()
+    assert lines[-3].split()[:6] == ["GANG", "MEMBER", "STATE", "EXIT", "NODE", "TIME"]
+    assert lines[-1].split()[:5] == ["g", "1", "failed", "3", "node-2"]
+    (gang,) = json.loads(azbatch("show", "j", "--json").out)["gangs"]
+    assert [member["rank"] for member in gang["members"]] == [0, 1]
+    assert gang["members"][1]["message"] == "exit code 3"
+
+
+def test_lines_of_a_gang_name_the_member(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.fake_job.chunks = [
+        LogChunk("g", "stdout", "half ", member=0),
+        LogChunk("g", "stdout", "one\n", member=1),
+        LogChunk("g", "stdout", "zero\n", member=0),
+        LogChunk("g", "notice", "stdout is gone", member=1),
+    ]
+    ran = azbatch("logs", "j", "g")
+    assert ran.out == "[1] one\n[0] half zero\n"
+    assert "g member 1: stdout is gone" in ran.err
+    assert azbatch("logs", "j", "g", "--member", "1").out == "one\n"
+
+
+def test_lines_of_several_tasks_name_task_and_member(
+    batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask
+) -> None:
+    batch.fake_job.listed = [make_task("t"), make_task("g", nodes=2)]
+    batch.fake_job.chunks = [LogChunk("g", "stdout", "one\n", member=1), LogChunk("t", "stdout", "plain\n")]
+    assert azbatch("logs", "j").out == "[g/1] one\n[t] plain\n"

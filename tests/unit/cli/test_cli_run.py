@@ -23,6 +23,7 @@ NOTHING = {
     "cpus": None,
     "memory": None,
     "gpus": None,
+    "nodes": None,
     "image": None,
     "environment": (),
     "shell": False,
@@ -44,6 +45,7 @@ def test_options_become_a_job_of_one_task() -> None:
         cpus=4.0,
         memory="16GiB",
         gpus=1,
+        nodes=2,
         image="python:3.12",
         wall_time="2h",
         retries=2,
@@ -53,7 +55,7 @@ def test_options_become_a_job_of_one_task() -> None:
     assert job.pool is not None
     assert job.pool.model_dump(include={"kind", "id"}) == {"kind": "existing", "id": "mine"}
     assert (task.resources.cpus, task.resources.memory, task.resources.gpus) == (4, 16 * 1024**3, 1)
-    assert task.container.image == "python:3.12"
+    assert (task.container.image, task.gang.nodes) == ("python:3.12", 2)
     assert task.wall_time.total_seconds() == 7200
     assert task.retry.max_retries == 2
 

@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 
 import pytest
 
-from azbatch_core.service.output.logs import TaskLog
 from azbatch_core.service.output.tail import Tail
+from azbatch_core.service.output.task_log import TaskLog
 from azbatch_core.service.states import LogChunk, TaskState, TaskStatus
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
