@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GIB = 1024**3
 NEAR_MISSES = 3
+_NEAR = 1.5  # a size that has two thirds of what is needed is a near miss
 _EPSILON = 1e-9  # float noise: 0.1 + 0.2 CPUs are not more than 0.3
 
 
@@ -58,7 +59,8 @@ class Choice:
         reason: Why it.
         rejected: Why not, for every other size in the table.
         counts: How many sizes each kind of reason took out, the most frequent first.
-        near: The sizes that came closest, each with its reason.
+        near: The sizes that came closest, each with its reason: cheaper ones that lack little of one thing,
+            then the next ones that fit.
         caveat: What a user should know of the chosen one (not verified, retiring); None where nothing.
     """
 
@@ -74,6 +76,9 @@ class Choice:
 class _Rejection:
     kind: str  # for counting
     text: str
+    short: float = (
+        math.inf
+    )  # how many times more is needed than there is; without a limit where nothing helps
 
 
 def biggest(needs: Iterable[Needs]) -> Needs:
@@ -164,21 +169,29 @@ def choose(
     rules = _rules(needs, generations, architecture)
     rejections: dict[str, _Rejection] = {}
     fitting: list[VmSize] = []
+    misses: list[VmSize] = []
     for size in vm_sizes():
-        rejection = next((found for rule in rules if (found := rule(size))), None)
-        if rejection:
-            rejections[size.name] = rejection
+        found = [rejection for rule in rules if (rejection := rule(size))]
+        if found:
+            rejections[size.name] = found[0]
+            if len(found) == 1 and found[0].short <= _NEAR:
+                misses.append(size)
         else:
             fitting.append(size)
+    misses.sort(key=lambda size: (_standing(size), rejections[size.name].short, _rank(size, prices_of)))
     if not fitting:
         counts = ", ".join(f"{count} {kind}" for kind, count in _count(rejections))
+        nearest = (
+            f"; the nearest is {misses[0].name}, which {rejections[misses[0].name].text}" if misses else ""
+        )
         raise SpecError(
-            f"no VM size has {needs} ({counts})",
+            f"no VM size has {needs} ({counts}{nearest})",
             field="resources",
             hint="ask for less per task, or name pool.vm_size",
         )
     fitting.sort(key=lambda size: _rank(size, prices_of))
     best = fitting[0]
+    misses = [size for size in misses if _spares(size, best, prices_of)][:NEAR_MISSES]
     equals = sum(_standing(size) == _standing(best) for size in fitting)
     for size in fitting[1:]:
         rejections[size.name] = _runner_up(size, best, prices_of)
@@ -187,7 +200,9 @@ def choose(
         reason=_reason(best, needs, prices_of, equals),
         rejected={name: rejection.text for name, rejection in rejections.items()},
         counts=_count(rejections),
-        near=tuple((size.name, rejections[size.name].text) for size in fitting[1 : NEAR_MISSES + 1]),
+        near=tuple(
+            (size.name, rejections[size.name].text) for size in [*misses, *fitting[1 : NEAR_MISSES + 1]]
+        ),
         caveat=_caveat(best),
     )
 
@@ -214,6 +229,7 @@ def _rules(
             return _Rejection(
                 f"with too little {kind}",
                 f"has {has} {one if present == 1 else unit}, {_plain_number(wanted)} needed",
+                wanted / present if present else math.inf,
             )
 
         return rule
@@ -248,6 +264,7 @@ def _gpu_rejection(size: VmSize, needs: Needs) -> _Rejection | None:
         return _Rejection(
             "with too few GPUs",
             f"has {_count_of(size.gpus, 'GPU') if size.gpus else 'no GPUs'}, {needs.gpus} needed",
+            needs.gpus / size.gpus if size.gpus else math.inf,
         )
     if size.gpu_fraction:
         return _Rejection("with a share of a GPU", f"has {size.gpu_fraction:g} of a {size.gpu_model}")
@@ -289,6 +306,12 @@ def _rank(size: VmSize, region: str | None) -> tuple[object, ...]:
         -_version(size.name),
         size.name,
     )
+
+
+def _spares(size: VmSize, best: VmSize, region: str | None) -> bool:
+    """Whether asking for a little less would get a size as sure as the best one for less money."""
+    mine, theirs = size.price(region), best.price(region)
+    return mine is not None and theirs is not None and mine < theirs and _standing(size) <= _standing(best)
 
 
 def _version(name: str) -> int:

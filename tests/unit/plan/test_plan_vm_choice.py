@@ -6,7 +6,7 @@ import pytest
 
 from azbatch_core.catalog.vm_sizes import VmSize, find_vm_size, vm_sizes
 from azbatch_core.errors import SpecError
-from azbatch_core.plan.vm_choice import GIB, Needs, biggest, caveat, choose, slots_needed
+from azbatch_core.plan.vm_choice import GIB, NEAR_MISSES, Needs, biggest, caveat, choose, slots_needed
 
 
 def size_of(name: str) -> VmSize:
@@ -186,3 +186,33 @@ def test_tasks_with_different_gpu_models_do_not_share_a_pool():
 def test_a_named_size_that_retires_has_a_caveat():
     assert caveat(size_of("Standard_A1_v2")) == "VM size Standard_A1_v2 retires on 2028-11-15"
     assert caveat(size_of("Standard_D4s_v5")) is None
+
+
+def test_near_misses_are_cheaper_and_come_before_those_that_fit():
+    choice = choose(Needs(cpus=3, memory=17 * GIB), region="westeurope")
+    assert choice.size.name == "Standard_E4a_v4"
+    assert choice.near[0] == ("Standard_D4a_v4", "has 16 GiB of memory, 17 needed")
+    prices = {size.name: size.price("westeurope") or 0 for size in vm_sizes()}
+    misses = [name for name, why in choice.near if "needed" in why]
+    assert len(misses) == NEAR_MISSES
+    assert all(prices[name] < prices[choice.size.name] for name in misses)
+    assert any("fits" in why for _, why in choice.near[NEAR_MISSES:])
+
+
+def test_a_size_that_lacks_much_or_two_things_is_no_near_miss():
+    near = dict(choose(Needs(cpus=8, memory=64 * GIB), region="westeurope").near)
+    assert "Standard_D4a_v4" not in near
+    assert all("vCPUs, 8 needed" not in why or float(why.split()[1]) * 1.5 >= 8 for why in near.values())
+
+
+@pytest.mark.parametrize(
+    ("needs", "nearest"),
+    [
+        (Needs(cpus=1000), "which has 832 vCPUs, 1000 needed"),
+        (Needs(gpus=9), "which has 8 GPUs, 9 needed"),
+    ],
+)
+def test_where_nothing_fits_the_nearest_size_is_named(needs: Needs, nearest: str):
+    with pytest.raises(SpecError, match="the nearest is Standard_") as caught:
+        choose(needs)
+    assert nearest in caught.value.message
