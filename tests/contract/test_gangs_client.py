@@ -186,7 +186,7 @@ def test_with_coordination_the_command_runs_on_the_main_node_only(client: AzureB
 
 def test_output_that_went_with_its_nodes(client: AzureBatch, make_job: Make) -> None:
     outputs = [{"file_pattern": "../stdout.txt", "container": "ganglogs"}]
-    own = {"kind": "managed", "name": "goes"}
+    own = {"kind": "managed", "name": "goes", "nodes": 2}
     job = client.submit(make_job(g=gang(SAY, output_files=outputs), job={"pool": own})).job
     status = job.wait(WITHIN)
     assert status.state is JobState.SUCCEEDED
