@@ -446,3 +446,22 @@ def test_a_job_of_the_client_s_own_in_a_container(place: Place) -> None:
         assert handle.wait(WITHIN).exit_code == 1
         (task,) = handle.tasks()
         assert task.exit_code == 4
+
+
+def test_a_gang_of_the_client_s_own_in_containers(place: Place) -> None:
+    account = AccountSpec(
+        name="here",
+        endpoint=place.local.endpoint,
+        account_name=place.local.account_name,
+        credential="shared_key",
+        account_key=place.local.account_key,
+    )
+    say = 'echo $AZBATCH_NODE_RANK "$0" $AZBATCH_NODE_LIST'
+    task = TaskSpec(id="g", gang=3, command=["sh", "-c", say, "it's $(one)"])
+    spec = JobSpec(name="members", container=place.docker.image, tasks=(task,), pool={"nodes": 3})
+    with AzureBatch(account) as client:
+        handle = client.submit(spec).job
+        assert handle.wait(WITHIN).exit_code == 0
+        lines = sorted(chunk.text for chunk in handle.logs("g"))
+    assert [line.split(" ")[:3] for line in lines] == [[str(rank), "it's", "$(one)"] for rank in range(3)]
+    assert len({line.split(" ")[3] for line in lines}) == 1
