@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import WITHIN
 
 from azbatch_core.cli import main
 
 ROOT = Path(__file__).parents[2]
-WITHIN = 60.0
 COMMAND = [sys.executable, "-m", "azbatch_core.cli"]
 
 

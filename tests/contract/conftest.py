@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from docker_daemon import DockerPlace
 
-WITHIN = 60.0
-"""Seconds after which a wait in a test is a failure, on the slowest machine."""
-
 
 @pytest.fixture(scope="session")
 def local() -> Iterator[LocalBatch]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from azbatch_core.local import LocalBatch
     from azbatch_core.local.http.operation import Operation
 
-WITHIN = 60.0
 TABLE = {operation.name: operation for operation in OPERATIONS}
 NAMELESS = {"create_task_collection", "reactivate_task"}
 """Writes whose answer has no `DataServiceId`; recorded."""
@@ -68,15 +66,6 @@ class Sdk:
     def name(self, text: str) -> str:
         """An id that the other client's run of the same scenario does not use."""
         return f"{self.kind}-{text}"
-
-    def until(self, condition: Callable[[], Any]) -> Any:
-        """The condition's first true value."""
-        deadline = time.monotonic() + WITHIN
-        while time.monotonic() < deadline:
-            found = condition()
-            if found:
-                return found
-        raise AssertionError("it did not come to that in time")
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         method = getattr(self._client, name)

@@ -14,7 +14,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_shell import COMMAND, ROOT, WITHIN, Shell
+from cli_shell import COMMAND, ROOT, Shell
+from waiting import WITHIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

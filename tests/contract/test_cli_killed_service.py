@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
-from cli_shell import WITHIN, Shell
+from cli_shell import Shell
+from waiting import WITHIN
 
 from azbatch_core.client import AzureBatch
 from azbatch_core.local.state import StateDirectory

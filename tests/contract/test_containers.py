@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from azure.batch import BatchClient, models
-from azure.core.credentials import AzureNamedKeyCredential
 from docker_daemon import PASSWORD, USER, free_port
+from sdk_client import connect
+from waiting import WITHIN
 
 from azbatch_core import AccountSpec, AzureBatch, JobSpec, TaskSpec
 from azbatch_core.local import LocalBatch
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from docker_daemon import DockerPlace
-
-WITHIN = 60.0
 
 
 @dataclass
@@ -104,14 +103,10 @@ def _registry(docker: DockerPlace, password: str = PASSWORD) -> models.Container
 def place(docker: DockerPlace) -> Iterator[Place]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DOCKER_HOST", docker.host)
-        with LocalBatch(containers="docker") as local, _client(local) as batch:
+        with LocalBatch(containers="docker") as local, connect(local) as batch:
             batch.create_pool(_pool("p", _machine(container_image_names=[docker.image])))
             batch.create_job(models.BatchJobCreateOptions(id="j", pool_info={"poolId": "p"}))
             yield Place(docker, batch, local)
-
-
-def _client(local: LocalBatch) -> BatchClient:
-    return BatchClient(local.endpoint, AzureNamedKeyCredential(local.account_name, local.account_key))
 
 
 def failure_of(task: models.BatchTask) -> tuple[str, str]:

@@ -8,12 +8,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
 from docker_daemon import free_port
+from waiting import WITHIN, until
 from wire_client import Wire
 
 from azbatch_core.local import LocalBatch
@@ -23,24 +23,16 @@ from azbatch_core.local.runtime.process import ProcessRuntime
 from azbatch_core.local.state import StateDirectory
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from docker_daemon import DockerPlace
 
-WITHIN = 60.0
 MACHINE = {
     "imageReference": {"publisher": "microsoft-dsvm", "offer": "ubuntu-hpc", "sku": "2204"},
     "nodeAgentSKUId": "batch.node.ubuntu 22.04",
     "containerConfiguration": {"type": "dockerCompatible"},
 }
-
-
-def until(look: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + WITHIN
-    while not (found := look()):
-        assert time.monotonic() < deadline
-    return found
 
 
 def put(wire: Wire, *words: Any) -> None:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sdk_bodies as bodies
 from azure.batch import BatchClient, models
-from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import HttpResponseError
+from sdk_client import connect
+from waiting import until
 from wire_client import Wire
 
 from azbatch_core.local import LocalBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-TURNS = 5000
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +26,7 @@ def service() -> Iterator[LocalBatch]:
 
 @pytest.fixture(scope="module")
 def client(service: LocalBatch) -> Iterator[BatchClient]:
-    key = AzureNamedKeyCredential(service.account_name, service.account_key)
-    with BatchClient(service.endpoint, key, retry_total=0, polling_interval=0) as made:
+    with connect(service) as made:
         yield made
 
 
@@ -50,21 +49,7 @@ def pool(client: BatchClient, request: pytest.FixtureRequest) -> Iterator[Callab
     name = request.node.name.replace("[", "-").rstrip("]")[:60]
 
     def make(dedicated: int = 0, spot: int = 0, **more: Any) -> str:
-        client.create_pool(
-            models.BatchPoolCreateOptions(
-                id=name,
-                vm_size="standard_d2s_v3",
-                target_dedicated_nodes=dedicated,
-                target_low_priority_nodes=spot,
-                virtual_machine_configuration=models.VirtualMachineConfiguration(
-                    image_reference=models.BatchVmImageReference(
-                        publisher="canonical", offer="ubuntu-24_04-lts", sku="server"
-                    ),
-                    node_agent_sku_id="batch.node.ubuntu 24.04",
-                ),
-                **more,
-            )
-        )
+        client.create_pool(bodies.pool(name, dedicated, target_low_priority_nodes=spot, **more))
         until(lambda: client.get_pool(name).allocation_state == "steady")
         return name
 
@@ -76,14 +61,6 @@ def pool(client: BatchClient, request: pytest.FixtureRequest) -> Iterator[Callab
 def setting(client: BatchClient, pool: Any, fault: Any) -> tuple[BatchClient, Any, Any]:
     """All three."""
     return client, pool, fault
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Ask until it is so; each question gives the service a turn."""
-    for _ in range(TURNS):
-        if condition():
-            return
-    raise AssertionError("it does not come about")
 
 
 def run(client: BatchClient, pool_id: str, command: str = "/bin/true", **more: Any) -> str:

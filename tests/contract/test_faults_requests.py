@@ -11,9 +11,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from azure.batch import BatchClient
-from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import HttpResponseError, ServiceRequestError, ServiceResponseError
+from sdk_client import connect
 from wire_client import Wire
 
 from azbatch_core import AccountSpec, AzureBatch, JobSpec, TaskSpec
@@ -23,6 +22,8 @@ from azbatch_core.service.connect.retry import RetrySettings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from azure.batch import BatchClient
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +58,7 @@ def fault(wire: Wire) -> Callable[..., dict[str, Any]]:
 @pytest.fixture
 def sdk(service: LocalBatch) -> Iterator[BatchClient]:
     """The SDK without its own retries."""
-    key = AzureNamedKeyCredential(service.account_name, service.account_key)
-    with BatchClient(service.endpoint, key, retry_total=0) as client:
+    with connect(service) as client:
         yield client
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from waiting import WITHIN
 
 from azbatch_core import (
     AzureBatch,
@@ -22,7 +23,6 @@ from azbatch_core import (
 from azbatch_core.service.connect import sdk
 
 Make = Callable[..., JobSpec]
-WITHIN = 60.0
 
 
 def test_cancelling_ends_the_job_and_keeps_its_record_and_output(client: AzureBatch, make_job: Make) -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import psutil
 import pytest
-from azure.batch import BatchClient, models
-from azure.core.credentials import AzureNamedKeyCredential
+import sdk_bodies as bodies
+from azure.batch import models
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobServiceClient
+from sdk_client import connect
 
 from azbatch_core.local import LocalBatch
 
@@ -22,28 +23,9 @@ if TYPE_CHECKING:
     from azbatch_core.local.store.database import Database
 
 
-def client(batch: LocalBatch) -> BatchClient:
-    key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
-    return BatchClient(batch.endpoint, key, retry_total=0, polling_interval=0)
-
-
-def pool(nodes: int) -> models.BatchPoolCreateOptions:
-    return models.BatchPoolCreateOptions(
-        id="pool",
-        vm_size="standard_d2s_v3",
-        target_dedicated_nodes=nodes,
-        virtual_machine_configuration=models.VirtualMachineConfiguration(
-            image_reference=models.BatchVmImageReference(
-                publisher="canonical", offer="ubuntu-24_04-lts", sku="server"
-            ),
-            node_agent_sku_id="batch.node.ubuntu 24.04",
-        ),
-    )
-
-
 def test_pool_job_tasks_and_output_end_to_end() -> None:
-    with LocalBatch() as batch, client(batch) as batch_client:
-        batch_client.create_pool(pool(2))
+    with LocalBatch() as batch, connect(batch) as batch_client:
+        batch_client.create_pool(bodies.pool("pool", 2))
         batch_client.create_job(
             models.BatchJobCreateOptions(
                 id="job",
@@ -74,8 +56,8 @@ def test_nothing_is_left_behind() -> None:
     files = this.num_fds()
     with LocalBatch() as batch:
         directory = batch.state_dir
-        with client(batch) as batch_client:
-            batch_client.create_pool(pool(1))
+        with connect(batch) as batch_client:
+            batch_client.create_pool(bodies.pool("pool", 1))
     gc.collect()
     assert set(threading.enumerate()) <= threads
     assert len(this.net_connections()) <= sockets
@@ -85,10 +67,10 @@ def test_nothing_is_left_behind() -> None:
 
 
 def test_a_state_directory_is_gone_on_with(tmp_path: Path) -> None:
-    with LocalBatch(tmp_path) as batch, client(batch) as batch_client:
-        batch_client.create_pool(pool(0))
+    with LocalBatch(tmp_path) as batch, connect(batch) as batch_client:
+        batch_client.create_pool(bodies.pool("pool", 0))
         key = batch.account_key
-    with LocalBatch(tmp_path) as batch, client(batch) as batch_client:
+    with LocalBatch(tmp_path) as batch, connect(batch) as batch_client:
         assert batch_client.get_pool("pool").id == "pool"
         assert batch.account_key == key
 
@@ -96,8 +78,8 @@ def test_a_state_directory_is_gone_on_with(tmp_path: Path) -> None:
 def test_a_restart_keeps_address_keys_and_resources() -> None:
     with LocalBatch() as batch:
         endpoint = batch.endpoint
-        with client(batch) as batch_client:
-            batch_client.create_pool(pool(0))
+        with connect(batch) as batch_client:
+            batch_client.create_pool(bodies.pool("pool", 0))
             batch.restart()
             assert batch.endpoint == endpoint
             assert batch_client.get_pool("pool").id == "pool"
@@ -117,8 +99,8 @@ def test_it_is_used_inside_with_only() -> None:
 
 
 def test_a_virtual_clock_moves_when_it_is_told_to() -> None:
-    with LocalBatch(clock="virtual", boot_time=600) as batch, client(batch) as batch_client:
-        batch_client.create_pool(pool(1))
+    with LocalBatch(clock="virtual", boot_time=600) as batch, connect(batch) as batch_client:
+        batch_client.create_pool(bodies.pool("pool", 1))
         batch.advance(1)
         assert [node.state for node in batch_client.list_nodes("pool")] != ["idle"]
         batch.advance(600)
@@ -139,8 +121,8 @@ def test_blobs_are_served_beside_the_account() -> None:
 def test_a_full_disk_is_a_503_then_a_stop_and_the_next_start_has_what_was_acknowledged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with LocalBatch(tmp_path) as batch, client(batch) as batch_client:
-        batch_client.create_pool(pool(0))
+    with LocalBatch(tmp_path) as batch, connect(batch) as batch_client:
+        batch_client.create_pool(bodies.pool("pool", 0))
         service, thread, loop = batch._service, batch._thread, batch._loop
         assert service is not None
         assert service.engine is not None
@@ -157,7 +139,7 @@ def test_a_full_disk_is_a_503_then_a_stop_and_the_next_start_has_what_was_acknow
         assert not thread.is_alive()
     assert caught.value.status_code == 503
     assert "disk is full" in caplog.text
-    with LocalBatch(tmp_path) as batch, client(batch) as batch_client:
+    with LocalBatch(tmp_path) as batch, connect(batch) as batch_client:
         assert [found.id for found in batch_client.list_pools()] == ["pool"]
         assert list(batch_client.list_jobs()) == []
         batch_client.create_job(job)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobClient, ContainerClient
+from waiting import WITHIN
 
 from azbatch_core import (
     AzureBatch,
@@ -28,7 +29,6 @@ from azbatch_core.service.documents import requests
 from azbatch_core.service.output import uploaded_logs
 
 Make = Callable[..., JobSpec]
-WITHIN = 60.0
 
 
 def text(chunks: list[LogChunk], stream: str = "stdout") -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
-from conftest import WITHIN
+from waiting import WITHIN
 from wire_client import VERSION, Wire
 
 from azbatch_core.local import LocalBatch

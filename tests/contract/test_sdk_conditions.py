@@ -11,6 +11,7 @@ import sdk_bodies as bodies
 from azure.batch import BatchClient, models
 from azure.core import MatchConditions
 from azure.core.exceptions import HttpResponseError
+from waiting import until
 
 from azbatch_core.local.routes.table import OPERATIONS
 
@@ -64,7 +65,7 @@ class Place:
         self.ids = dict.fromkeys(("poolId", "jobId", "jobScheduleId"), name) | {"taskId": "t"}
         self.pool, self.job = name, name
         sdk.create_pool(bodies.pool(name))
-        sdk.until(lambda: sdk.get_pool(name).allocation_state == "steady")
+        until(lambda: sdk.get_pool(name).allocation_state == "steady")
         sdk.create_job(bodies.job(name))
         sdk.create_task(name, bodies.task("t"))
         self.schedule = f"{name}-s"
@@ -145,7 +146,7 @@ def test_files_are_read_only_while_the_condition_holds(sdk: Sdk, operation: Any)
     sdk.create_pool(bodies.pool(name, 1))
     sdk.create_job(bodies.job(name, name))
     sdk.create_task(name, bodies.task("t"))
-    task = sdk.until(lambda: (found := sdk.get_task(name, "t")).state == "completed" and found)
+    task = until(lambda: (found := sdk.get_task(name, "t")).state == "completed" and found)
     arguments = [name, "t", "stdout.txt"]
     if "{nodeId}" in operation.path:
         root = task.node_info.task_root_directory

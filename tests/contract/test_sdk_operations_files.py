@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import sdk_bodies as bodies
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,7 @@ def place(sdk: Sdk, request: pytest.FixtureRequest) -> Iterator[tuple[str, str, 
     sdk.create_pool(bodies.pool(name, 1))
     sdk.create_job(bodies.job(name, name))
     sdk.create_task(name, bodies.task("t", WRITES))
-    task = sdk.until(lambda: (found := sdk.get_task(name, "t")).state == "completed" and found)
+    task = until(lambda: (found := sdk.get_task(name, "t")).state == "completed" and found)
     assert task.execution_info.exit_code == 0
     yield name, task.node_info.node_id, task.node_info.task_root_directory
     sdk.begin_delete_job(name)

@@ -8,6 +8,7 @@ import pytest
 import sdk_bodies as bodies
 from azure.batch import models
 from azure.core.exceptions import ResourceNotFoundError
+from waiting import until
 
 if TYPE_CHECKING:
     from sdk_calls import Sdk
@@ -52,7 +53,7 @@ def test_a_job_prepares_its_nodes(sdk: Sdk) -> None:
     preparation = models.BatchJobPreparationTask(command_line="/bin/true")
     sdk.create_job(bodies.job(job_id, pool_id, job_preparation_task=preparation))
     sdk.create_task(job_id, bodies.task("t"))
-    sdk.until(lambda: sdk.get_task(job_id, "t").state == "completed")
+    until(lambda: sdk.get_task(job_id, "t").state == "completed")
     [status] = sdk.list_job_preparation_and_release_task_status(job_id)
     assert status.job_preparation_task_execution_info.result == "success"
     sdk.begin_delete_job(job_id)

@@ -10,6 +10,7 @@ import sdk_bodies as bodies
 from azure.batch import models
 from azure.core.exceptions import ResourceNotFoundError
 from azure.storage.blob import BlobServiceClient
+from waiting import until
 
 from azbatch_core.local.blobs.auth import service_sas
 
@@ -26,7 +27,7 @@ def node(sdk: Sdk, request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
     """An idle node and its pool."""
     pool_id = sdk.name(request.node.name.split("[")[0][-40:])
     sdk.create_pool(bodies.pool(pool_id, 1))
-    found = sdk.until(lambda: [node for node in sdk.list_nodes(pool_id) if node.state == "idle"])
+    found = until(lambda: [node for node in sdk.list_nodes(pool_id) if node.state == "idle"])
     yield pool_id, found[0].id
     sdk.begin_delete_pool(pool_id)
 
@@ -36,17 +37,17 @@ def test_a_node_is_shown_and_restarted(sdk: Sdk, node: tuple[str, str]) -> None:
     assert bodies.shown(sdk.get_node(pool_id, node_id, select=["id"])) == {"id": node_id}
     booted = sdk.get_node(*node).last_boot_time
     sdk.begin_reboot_node(*node, bodies.REBOOT)
-    sdk.until(lambda: sdk.get_node(*node).state == "idle")
+    until(lambda: sdk.get_node(*node).state == "idle")
     assert sdk.get_node(*node).last_boot_time > booted
     sdk.begin_reimage_node(*node, bodies.REIMAGE)
-    sdk.until(lambda: sdk.get_node(*node).state == "idle")
+    until(lambda: sdk.get_node(*node).state == "idle")
 
 
 def test_a_node_is_given_back_and_started_again(sdk: Sdk, node: tuple[str, str]) -> None:
     sdk.begin_deallocate_node(*node, bodies.DEALLOCATE)
-    sdk.until(lambda: sdk.get_node(*node).state == "deallocated")
+    until(lambda: sdk.get_node(*node).state == "deallocated")
     sdk.begin_start_node(*node)
-    sdk.until(lambda: sdk.get_node(*node).state == "idle")
+    until(lambda: sdk.get_node(*node).state == "idle")
 
 
 def test_a_node_takes_no_tasks_for_a_while(sdk: Sdk, node: tuple[str, str]) -> None:
@@ -78,7 +79,7 @@ def test_how_a_node_is_reached(sdk: Sdk) -> None:
     )
     pool_id = sdk.name("reached")
     sdk.create_pool(bodies.pool(pool_id, 1, network_configuration=network))
-    [node] = sdk.until(lambda: sdk.list_nodes(pool_id))
+    [node] = until(lambda: sdk.list_nodes(pool_id))
     settings = sdk.get_node_remote_login_settings(pool_id, node.id)
     assert settings.remote_login_ip_address
     assert 20000 <= settings.remote_login_port <= 20100

@@ -10,6 +10,7 @@ import pytest
 import sdk_bodies as bodies
 from azure.batch import models
 from azure.core.exceptions import ResourceNotFoundError
+from waiting import until
 from wire_client import Wire
 
 if TYPE_CHECKING:
@@ -40,9 +41,9 @@ def test_a_pool_from_its_creation_to_its_deletion(sdk: Sdk) -> None:
 def test_a_pool_grows_stops_and_loses_nodes(sdk: Sdk) -> None:
     pool_id = sdk.name("size")
     sdk.create_pool(bodies.pool(pool_id))
-    sdk.until(lambda: sdk.get_pool(pool_id).allocation_state == "steady")
+    until(lambda: sdk.get_pool(pool_id).allocation_state == "steady")
     sdk.begin_resize_pool(pool_id, models.BatchPoolResizeOptions(target_dedicated_nodes=2))
-    nodes = sdk.until(lambda: [node for node in sdk.list_nodes(pool_id) if node.state == "idle"][1:] or None)
+    nodes = until(lambda: [node for node in sdk.list_nodes(pool_id) if node.state == "idle"][1:] or None)
     sdk.begin_remove_nodes(pool_id, models.BatchNodeRemoveOptions(node_ids=[nodes[0].id]))
     pool = sdk.get_pool(pool_id)
     assert (pool.target_dedicated_nodes, pool.current_dedicated_nodes) == (1, 1)
@@ -56,7 +57,7 @@ def test_a_resize_is_stopped(sdk: Sdk, local: LocalBatch) -> None:
     sdk.create_pool(bodies.pool(pool_id, 1))
     sdk.create_job(bodies.job(pool_id, pool_id))
     sdk.create_task(pool_id, bodies.task("t", "sleep 300"))
-    sdk.until(lambda: sdk.get_task(pool_id, "t").state == "running")
+    until(lambda: sdk.get_task(pool_id, "t").state == "running")
     # By hand: the SDK's poller would go on asking meanwhile.
     less = {"targetDedicatedNodes": 0, "nodeDeallocationOption": "taskcompletion"}
     with closing((wire := Wire(local)).connection):
@@ -71,7 +72,7 @@ def test_a_resize_is_stopped(sdk: Sdk, local: LocalBatch) -> None:
 def test_a_pool_scales_itself_by_a_formula(sdk: Sdk) -> None:
     pool_id = sdk.name("scale")
     sdk.create_pool(bodies.pool(pool_id))
-    sdk.until(lambda: sdk.get_pool(pool_id).allocation_state == "steady")
+    until(lambda: sdk.get_pool(pool_id).allocation_state == "steady")
     formula, interval = "$TargetDedicatedNodes=0;", timedelta(minutes=6)
     enabling = models.BatchPoolEnableAutoScaleOptions(
         auto_scale_formula=formula, auto_scale_evaluation_interval=interval

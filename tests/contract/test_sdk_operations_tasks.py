@@ -8,6 +8,7 @@ import pytest
 import sdk_bodies as bodies
 from azure.batch import models
 from azure.core.exceptions import ResourceNotFoundError
+from waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,8 +59,8 @@ def test_the_parts_of_a_gang_are_listed(sdk: Sdk) -> None:
     sdk.create_job(bodies.job(job_id, pool_id))
     settings = models.MultiInstanceSettings(number_of_instances=2, coordination_command_line="/bin/true")
     sdk.create_task(job_id, bodies.task("t", multi_instance_settings=settings))
-    sdk.until(lambda: sdk.get_task(job_id, "t").state == "completed")
-    [part] = sdk.until(lambda: [part for part in sdk.list_subtasks(job_id, "t") if part.state == "completed"])
+    until(lambda: sdk.get_task(job_id, "t").state == "completed")
+    [part] = until(lambda: [part for part in sdk.list_subtasks(job_id, "t") if part.state == "completed"])
     assert (part.id, part.exit_code) == (1, 0)
     sdk.begin_delete_job(job_id)
     sdk.begin_delete_pool(pool_id)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from azure.batch import models
+from waiting import WITHIN
 
 from azbatch_core import (
     AzureBatch,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from azbatch_core.local import LocalBatch
 
 Make = Callable[..., JobSpec]
-WITHIN = 60.0
 
 
 def run(client: AzureBatch, spec: JobSpec) -> JobStatus:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from waiting import WITHIN
 
 from azbatch_core import (
     AccountSpec,
@@ -29,7 +30,6 @@ from azbatch_core.service.connect import sdk
 from azbatch_core.service.documents import requests
 
 Make = Callable[..., JobSpec]
-WITHIN = 60.0
 
 
 def raw_job(client: AzureBatch, job_id: str) -> dict[str, Any]:

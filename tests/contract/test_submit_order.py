@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from waiting import WITHIN
 
 from azbatch_core import (
     AccountSpec,
@@ -36,7 +37,6 @@ from azbatch_core.service.connect import sdk
 from azbatch_core.service.documents import requests
 
 Make = Callable[..., JobSpec]
-WITHIN = 60.0
 LOST = "env:A_VARIABLE_THAT_NOBODY_SET"
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from waiting import WITHIN
+
 from azbatch_core import AzureBatch, JobSpec, JobState, shell
 
 Make = Callable[..., JobSpec]
-WITHIN = 60.0
 
 
 def said(client: AzureBatch, job_id: str) -> str:

@@ -6,17 +6,17 @@ import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
+import sdk_bodies as bodies
 from azure.batch import BatchClient, models
-from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import HttpResponseError
+from sdk_client import connect
+from waiting import until
 
 from azbatch_core.local import LocalBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
-
-TURNS = 5000
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +27,7 @@ def batch() -> Iterator[LocalBatch]:
 
 @pytest.fixture(scope="module")
 def client(batch: LocalBatch) -> Iterator[BatchClient]:
-    key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
-    with BatchClient(batch.endpoint, key, retry_total=0, polling_interval=0) as client:
+    with connect(batch) as client:
         yield client
 
 
@@ -55,20 +54,7 @@ def reference(version: str | None = None) -> models.BatchApplicationPackageRefer
 def make_pool(
     client: BatchClient, pool_id: str, references: list[models.BatchApplicationPackageReference]
 ) -> None:
-    client.create_pool(
-        models.BatchPoolCreateOptions(
-            id=pool_id,
-            vm_size="standard_d2s_v3",
-            target_dedicated_nodes=1,
-            virtual_machine_configuration=models.VirtualMachineConfiguration(
-                image_reference=models.BatchVmImageReference(
-                    publisher="canonical", offer="ubuntu-24_04-lts", sku="server"
-                ),
-                node_agent_sku_id="batch.node.ubuntu 24.04",
-            ),
-            application_package_references=references,
-        )
-    )
+    client.create_pool(bodies.pool(pool_id, 1, application_package_references=references))
     client.create_job(
         models.BatchJobCreateOptions(id=pool_id, pool_info=models.BatchPoolInfo(pool_id=pool_id))
     )
@@ -95,13 +81,6 @@ def run(
 
 def output(client: BatchClient, job_id: str, task_id: str) -> str:
     return b"".join(client.download_task_file(job_id, task_id, "stdout.txt")).decode()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    for _ in range(TURNS):
-        if condition():
-            return
-    raise AssertionError("it does not come about")
 
 
 def test_applications_are_listed(client: BatchClient, apps: Path) -> None:

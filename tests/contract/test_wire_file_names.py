@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from azure.storage.blob import BlobServiceClient, generate_container_sas
+from waiting import until
 from wire_client import Wire
 
 from azbatch_core.local import LocalBatch
 
-DEADLINE = 30.0
 POOL = {
     "id": "pool",
     "vmSize": "standard_d2s_v3",
@@ -25,10 +24,8 @@ SCRIPT = r"""/bin/bash -c 'printf x > $(printf "a\\xff.dat"); printf y > b.dat'"
 
 
 def finished(wire: Wire) -> dict[str, Any]:
-    deadline = time.monotonic() + DEADLINE
-    while (task := wire.json("GET", "/jobs/job/tasks/task"))["state"] != "completed":
-        assert time.monotonic() < deadline
-    return task
+    until(lambda: wire.json("GET", "/jobs/job/tasks/task")["state"] == "completed")
+    return wire.json("GET", "/jobs/job/tasks/task")
 
 
 def test_a_name_that_is_not_text_is_shown_read_and_kept_from_blobs() -> None:

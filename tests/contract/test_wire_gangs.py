@@ -6,27 +6,27 @@ import os
 import re
 import signal
 import sys
-import time
-from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sdk_bodies as bodies
 from azure.batch import BatchClient, models
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import ContainerClient
-from cli_shell import WITHIN, Shell
+from cli_shell import Shell
+from sdk_client import connect
+from waiting import WITHIN, until
 
 from azbatch_core.local import LocalBatch
 from azbatch_core.local.runtime.reaper import find_marked
 from azbatch_core.local.state import StateDirectory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
-DEADLINE = 30.0
 NODES = 3
 
 # Every member tells its address to the primary, whose address comes from the list and not from its place in
@@ -62,16 +62,9 @@ def batch() -> Iterator[LocalBatch]:
         yield service
 
 
-@contextmanager
-def client_of(place: Any) -> Iterator[BatchClient]:
-    key = AzureNamedKeyCredential(place.account_name, place.account_key)
-    with BatchClient(place.endpoint, key, retry_total=0, polling_interval=0) as client:
-        yield client
-
-
 @pytest.fixture(scope="module")
 def client(batch: LocalBatch) -> Iterator[BatchClient]:
-    with client_of(batch) as client:
+    with connect(batch) as client:
         client.create_pool(options("pool", NODES))
         yield client
 
@@ -83,18 +76,7 @@ def job(client: BatchClient, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def options(pool_id: str, nodes: int, **more: Any) -> models.BatchPoolCreateOptions:
-    return models.BatchPoolCreateOptions(
-        id=pool_id,
-        vm_size="standard_d2s_v3",
-        target_dedicated_nodes=nodes,
-        virtual_machine_configuration=models.VirtualMachineConfiguration(
-            image_reference=models.BatchVmImageReference(
-                publisher="canonical", offer="ubuntu-24_04-lts", sku="server"
-            ),
-            node_agent_sku_id="batch.node.ubuntu 24.04",
-        ),
-        **{"enable_inter_node_communication": True, **more},
-    )
+    return bodies.pool(pool_id, nodes, **{"enable_inter_node_communication": True, **more})
 
 
 def make_job(client: BatchClient, name: str, pool_id: str) -> str:
@@ -122,12 +104,6 @@ def gang(
             **more,
         ),
     )
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
 
 
 def in_state(client: BatchClient, job: str, state: str) -> models.BatchTask:
@@ -351,7 +327,7 @@ def test_a_gang_of_a_killed_service_runs_again_as_a_whole(tmp_path: Path) -> Non
     try:
         place = state.running()
         assert place is not None
-        with client_of(place) as client:
+        with connect(place) as client:
             client.create_pool(options("pool", 2))
             job = make_job(client, tmp_path.name, "pool")
             gang(client, job, "true", f"echo > {ran}/$$; exec sleep 600")
@@ -361,7 +337,7 @@ def test_a_gang_of_a_killed_service_runs_again_as_a_whole(tmp_path: Path) -> Non
         assert shell.run("local", "start").returncode == 0
         place = state.running()
         assert place is not None
-        with client_of(place) as client:
+        with connect(place) as client:
             until(lambda: len(list(ran.iterdir())) == 2)
             assert len(alive(job)) == 1, "no process of the first try is left"
             task = in_state(client, job, "running")

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import sys
-import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+import sdk_bodies as bodies
 from azure.batch import BatchClient, models
-from azure.core.credentials import AzureNamedKeyCredential
+from sdk_client import connect
+from waiting import until
 from wire_client import Wire
 
 from azbatch_core.local import LocalBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-DEADLINE = 60.0
 MANAGER = """
 import os, time
 from azure.batch import BatchClient, models
@@ -43,29 +43,9 @@ def batch() -> Iterator[LocalBatch]:
 
 @pytest.fixture(scope="module")
 def client(batch: LocalBatch) -> Iterator[BatchClient]:
-    key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
-    with BatchClient(batch.endpoint, key, retry_total=0, polling_interval=0) as client:
-        client.create_pool(
-            models.BatchPoolCreateOptions(
-                id="pool",
-                vm_size="standard_d2s_v3",
-                target_dedicated_nodes=2,
-                task_slots_per_node=2,
-                virtual_machine_configuration=models.VirtualMachineConfiguration(
-                    image_reference=models.BatchVmImageReference(
-                        publisher="canonical", offer="ubuntu-24_04-lts", sku="server"
-                    ),
-                    node_agent_sku_id="batch.node.ubuntu 24.04",
-                ),
-            )
-        )
+    with connect(batch) as client:
+        client.create_pool(bodies.pool("pool", 2, task_slots_per_node=2))
         yield client
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
 
 
 def manager(batch: LocalBatch, watch: str, **fields: bool) -> models.BatchJobManagerTask:

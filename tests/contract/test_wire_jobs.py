@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from azure.batch import BatchClient, models
 from azure.core import MatchConditions
-from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import HttpResponseError, ResourceModifiedError, ResourceNotFoundError
+from sdk_client import code, connect
 
 from azbatch_core.local import LocalBatch
 
@@ -21,21 +21,13 @@ POOL = models.BatchPoolInfo(pool_id="nowhere")
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[BatchClient]:
-    with LocalBatch() as batch:
-        key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
-        with BatchClient(batch.endpoint, key, retry_total=0, polling_interval=0) as client:
-            yield client
+    with LocalBatch() as batch, connect(batch) as client:
+        yield client
 
 
 def make(client: BatchClient, job_id: str, **more: Any) -> models.BatchJob:
     client.create_job(models.BatchJobCreateOptions(id=job_id, pool_info=POOL, **more))
     return client.get_job(job_id)
-
-
-def code(error: pytest.ExceptionInfo[HttpResponseError]) -> str:
-    found = error.value.error
-    assert found is not None
-    return str(found.code)
 
 
 def test_a_job_comes_back_with_its_defaults_filled_in(client: BatchClient) -> None:

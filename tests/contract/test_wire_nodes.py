@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
+import sdk_bodies as bodies
 from azure.batch import BatchClient, models
 from azure.batch.models import _models as unlisted  # the options of node actions are not exported
 from azure.core.credentials import AzureNamedKeyCredential
-from azure.core.exceptions import HttpResponseError
 from azure.storage.blob import BlobServiceClient, generate_container_sas
+from sdk_client import connect, refusal
+from waiting import until
 from wire_client import Wire
 
 from azbatch_core.local import LocalBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-TURNS = 3000
-# Left out, or empty, the SDK raises before it sends anything.
-REBOOT = unlisted.BatchNodeRebootOptions(node_reboot_kind="requeue")
-REIMAGE = unlisted.BatchNodeReimageOptions(node_reimage_option="requeue")
-DEALLOCATE = unlisted.BatchNodeDeallocateOptions(node_deallocate_option="requeue")
-DISABLE = models.BatchNodeDisableSchedulingOptions(node_disable_scheduling_option="requeue")
+    from collections.abc import Iterator
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +29,7 @@ def batch() -> Iterator[LocalBatch]:
 
 @pytest.fixture(scope="module")
 def client(batch: LocalBatch) -> Iterator[BatchClient]:
-    key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
-    with BatchClient(batch.endpoint, key, retry_total=0, polling_interval=0) as client:
+    with connect(batch) as client:
         yield client
 
 
@@ -43,40 +37,10 @@ def client(batch: LocalBatch) -> Iterator[BatchClient]:
 def pool(client: BatchClient, request: pytest.FixtureRequest) -> Iterator[str]:
     """A pool of two nodes for one test."""
     pool_id = request.node.name.replace("[", "-").rstrip("]")[:60]
-    client.create_pool(options(pool_id, 2))
+    client.create_pool(bodies.pool(pool_id, 2))
     until(lambda: [node.state for node in client.list_nodes(pool_id)] == ["idle", "idle"])
     yield pool_id
     client.begin_delete_pool(pool_id, polling_interval=0).wait()
-
-
-def options(pool_id: str, nodes: int, **more: Any) -> models.BatchPoolCreateOptions:
-    return models.BatchPoolCreateOptions(
-        id=pool_id,
-        vm_size="standard_d2s_v3",
-        target_dedicated_nodes=nodes,
-        virtual_machine_configuration=models.VirtualMachineConfiguration(
-            image_reference=models.BatchVmImageReference(
-                publisher="canonical", offer="ubuntu-24_04-lts", sku="server"
-            ),
-            node_agent_sku_id="batch.node.ubuntu 24.04",
-        ),
-        **more,
-    )
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Ask until it is so; each question gives the service a turn."""
-    for _ in range(TURNS):
-        if condition():
-            return
-    raise AssertionError("it does not come about")
-
-
-def refusal(call: Callable[[], object]) -> tuple[int | None, str]:
-    with pytest.raises(HttpResponseError) as error:
-        call()
-    assert error.value.error is not None
-    return error.value.status_code, str(error.value.error.code)
 
 
 def run(client: BatchClient, pool_id: str, node: str, command: str) -> str:
@@ -101,7 +65,7 @@ def test_a_node_reboots_and_runs_its_start_task_again(client: BatchClient, pool:
     node = next(iter(client.list_nodes(pool))).id
     before = client.get_node(pool, node)
     assert before.start_task_info is None
-    client.begin_reboot_node(pool, node, REBOOT, polling_interval=0).wait()
+    client.begin_reboot_node(pool, node, bodies.REBOOT, polling_interval=0).wait()
     until(lambda: client.get_node(pool, node).state == "idle")
     after = client.get_node(pool, node)
     assert after.start_task_info is not None
@@ -153,7 +117,7 @@ def test_a_reimaged_node_has_a_fresh_disk(client: BatchClient, pool: str) -> Non
     job_id = run(client, pool, node, "/bin/bash -c 'echo x > $AZ_BATCH_NODE_SHARED_DIR/file'")
     until(lambda: client.get_task(job_id, "t").state == "completed")
     assert "shared/file" in [file.name for file in client.list_node_files(pool, node, recursive=True)]
-    client.begin_reimage_node(pool, node, REIMAGE, polling_interval=0).wait()
+    client.begin_reimage_node(pool, node, bodies.REIMAGE, polling_interval=0).wait()
     until(lambda: client.get_node(pool, node).state == "idle")
     names = [file.name for file in client.list_node_files(pool, node, recursive=True)]
     assert "shared" in names
@@ -165,12 +129,12 @@ def test_a_reimaged_node_has_a_fresh_disk(client: BatchClient, pool: str) -> Non
 def test_a_node_is_deallocated_and_started(client: BatchClient, pool: str) -> None:
     node = next(iter(client.list_nodes(pool))).id
     assert refusal(lambda: client.begin_start_node(pool, node)) == (409, "OperationInvalidForCurrentState")
-    client.begin_deallocate_node(pool, node, DEALLOCATE, polling_interval=0).wait()
+    client.begin_deallocate_node(pool, node, bodies.DEALLOCATE, polling_interval=0).wait()
     assert client.get_node(pool, node).state == "deallocated"
     [counts] = client.list_pool_node_counts(filter=f"poolId eq '{pool}'")
     assert counts.dedicated is not None
     assert (counts.dedicated.deallocated, counts.dedicated.idle, counts.dedicated.total) == (1, 1, 2)
-    code = refusal(lambda: client.begin_reboot_node(pool, node, REBOOT, polling_interval=0))
+    code = refusal(lambda: client.begin_reboot_node(pool, node, bodies.REBOOT, polling_interval=0))
     assert code == (409, "OperationInvalidForCurrentState")
     client.begin_start_node(pool, node, polling_interval=0).wait()
     until(lambda: client.get_node(pool, node).state == "idle")
@@ -178,17 +142,17 @@ def test_a_node_is_deallocated_and_started(client: BatchClient, pool: str) -> No
 
 def test_scheduling_is_disabled_and_enabled(client: BatchClient, pool: str) -> None:
     first, second = (node.id for node in client.list_nodes(pool))
-    client.disable_node_scheduling(pool, first, DISABLE)
+    client.disable_node_scheduling(pool, first, bodies.DISABLE)
     offline = client.get_node(pool, first)
     assert (offline.state, offline.scheduling_state) == ("offline", "disabled")
     job_id = run(client, pool, first, "/bin/sleep 600")
     task = client.get_task(job_id, "t")
     assert task.node_info is not None
     assert task.node_info.node_id == second
-    again = refusal(lambda: client.disable_node_scheduling(pool, first, DISABLE))
+    again = refusal(lambda: client.disable_node_scheduling(pool, first, bodies.DISABLE))
     assert again == (409, "NodeAlreadyInTargetSchedulingState")
     client.enable_node_scheduling(pool, first)
-    client.disable_node_scheduling(pool, second, DISABLE)
+    client.disable_node_scheduling(pool, second, bodies.DISABLE)
     until(lambda: client.get_node(pool, second).state == "offline")
     until(lambda: client.get_task(job_id, "t").state == "running")
     task = client.get_task(job_id, "t")
@@ -262,7 +226,7 @@ def test_remote_login_needs_an_endpoint(client: BatchClient, pool: str) -> None:
     network = models.NetworkConfiguration(
         endpoint_configuration=models.BatchPoolEndpointConfiguration(inbound_nat_pools=[nat])
     )
-    client.create_pool(options("open", 1, network_configuration=network))
+    client.create_pool(bodies.pool("open", 1, network_configuration=network))
     until(lambda: [found.state for found in client.list_nodes("open")] == ["idle"])
     [found] = client.list_nodes("open")
     assert found.endpoint_configuration is not None
@@ -302,7 +266,7 @@ def test_logs_of_a_node_are_uploaded(client: BatchClient, batch: LocalBatch, poo
 
 
 def test_extensions_are_listed(client: BatchClient) -> None:
-    wanted = options("extended", 1)
+    wanted = bodies.pool("extended", 1)
     assert wanted.virtual_machine_configuration is not None
     wanted.virtual_machine_configuration.extensions = [
         models.VMExtension(name=name, publisher="Microsoft", type="X") for name in ("one", "two")
@@ -326,37 +290,33 @@ def test_extensions_are_listed(client: BatchClient) -> None:
 
 
 def test_a_reboot_takes_the_boot_time_of_a_virtual_clock() -> None:
-    with LocalBatch(clock="virtual", boot_time=600) as batch:
-        key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
-        with BatchClient(batch.endpoint, key, retry_total=0) as client:
-            client.create_pool(options("slow", 1))
-            batch.advance(601)
-            [node] = client.list_nodes("slow")
-            assert node.state == "idle"
-            client.begin_reboot_node("slow", node.id, REBOOT)
-            batch.advance(599)
-            assert client.get_node("slow", node.id).state == "rebooting"
-            batch.advance(2)
-            until(lambda: client.get_node("slow", node.id).state == "idle")
+    with LocalBatch(clock="virtual", boot_time=600) as batch, connect(batch) as client:
+        client.create_pool(bodies.pool("slow", 1))
+        batch.advance(601)
+        [node] = client.list_nodes("slow")
+        assert node.state == "idle"
+        client.begin_reboot_node("slow", node.id, bodies.REBOOT)
+        batch.advance(599)
+        assert client.get_node("slow", node.id).state == "rebooting"
+        batch.advance(2)
+        until(lambda: client.get_node("slow", node.id).state == "idle")
 
 
 def test_a_reimage_goes_on_after_a_restart_of_the_service() -> None:
-    with LocalBatch(clock="virtual", boot_time=600) as batch:
-        key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
-        with BatchClient(batch.endpoint, key, retry_total=0) as client:
-            start = models.BatchStartTask(command_line="/bin/true")
-            client.create_pool(options("restarted", 1, start_task=start))
-            batch.advance(601)
-            until(lambda: [found.state for found in client.list_nodes("restarted")] == ["idle"])
-            [node] = client.list_nodes("restarted")
-            client.begin_reimage_node("restarted", node.id, REIMAGE)
-            batch.advance(300)
-            batch.restart()
-            assert client.get_node("restarted", node.id).state == "reimaging"
-            batch.advance(601)
-            until(lambda: client.get_node("restarted", node.id).state == "idle")
-            again = client.get_node("restarted", node.id)
-            assert again.start_task_info is not None
-            assert again.last_boot_time is not None
-            assert node.last_boot_time is not None
-            assert again.last_boot_time > node.last_boot_time
+    with LocalBatch(clock="virtual", boot_time=600) as batch, connect(batch) as client:
+        start = models.BatchStartTask(command_line="/bin/true")
+        client.create_pool(bodies.pool("restarted", 1, start_task=start))
+        batch.advance(601)
+        until(lambda: [found.state for found in client.list_nodes("restarted")] == ["idle"])
+        [node] = client.list_nodes("restarted")
+        client.begin_reimage_node("restarted", node.id, bodies.REIMAGE)
+        batch.advance(300)
+        batch.restart()
+        assert client.get_node("restarted", node.id).state == "reimaging"
+        batch.advance(601)
+        until(lambda: client.get_node("restarted", node.id).state == "idle")
+        again = client.get_node("restarted", node.id)
+        assert again.start_task_info is not None
+        assert again.last_boot_time is not None
+        assert node.last_boot_time is not None
+        assert again.last_boot_time > node.last_boot_time

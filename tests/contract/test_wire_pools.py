@@ -6,10 +6,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sdk_bodies as bodies
 from azure.batch import BatchClient, models
 from azure.core import MatchConditions
-from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import HttpResponseError, ResourceModifiedError, ResourceNotFoundError
+from sdk_client import code, connect
+from waiting import until
 
 from azbatch_core.local import LocalBatch
 
@@ -19,44 +21,18 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[BatchClient]:
-    with LocalBatch() as batch:
-        key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
-        with BatchClient(batch.endpoint, key, retry_total=0, polling_interval=0) as client:
-            yield client
-
-
-def options(pool_id: str, nodes: int = 0, **more: Any) -> models.BatchPoolCreateOptions:
-    return models.BatchPoolCreateOptions(
-        id=pool_id,
-        vm_size="standard_d2s_v3",
-        target_dedicated_nodes=nodes,
-        virtual_machine_configuration=models.VirtualMachineConfiguration(
-            image_reference=models.BatchVmImageReference(
-                publisher="canonical", offer="ubuntu-24_04-lts", sku="server"
-            ),
-            node_agent_sku_id="batch.node.ubuntu 24.04",
-        ),
-        **more,
-    )
-
-
-def code(error: pytest.ExceptionInfo[HttpResponseError]) -> str:
-    found = error.value.error
-    assert found is not None
-    return str(found.code)
+    with LocalBatch() as batch, connect(batch) as client:
+        yield client
 
 
 def steady(client: BatchClient, pool_id: str) -> models.BatchPool:
-    """The pool once it is steady; each question gives the service a turn."""
-    for _ in range(1000):
-        pool = client.get_pool(pool_id)
-        if pool.allocation_state == "steady":
-            return pool
-    raise AssertionError("the pool does not become steady")
+    """The pool once it is steady."""
+    until(lambda: client.get_pool(pool_id).allocation_state == "steady")
+    return client.get_pool(pool_id)
 
 
 def test_a_pool_is_made_shown_listed_and_deleted(client: BatchClient) -> None:
-    client.create_pool(options("made", 2, task_slots_per_node=2, resize_timeout=timedelta(minutes=20)))
+    client.create_pool(bodies.pool("made", 2, task_slots_per_node=2, resize_timeout=timedelta(minutes=20)))
     pool = client.get_pool("made")
     assert (pool.id, pool.state, pool.target_dedicated_nodes) == ("made", "active", 2)
     assert pool.resize_timeout == timedelta(minutes=20)
@@ -73,7 +49,7 @@ def test_a_pool_is_made_shown_listed_and_deleted(client: BatchClient) -> None:
 
 
 def test_a_pool_has_nodes_with_files_and_counts(client: BatchClient) -> None:
-    client.create_pool(options("noded", 1))
+    client.create_pool(bodies.pool("noded", 1))
     client.begin_resize_pool("noded", models.BatchPoolResizeOptions(target_dedicated_nodes=2)).wait()
     nodes = list(client.list_nodes("noded"))
     assert len(nodes) == 2
@@ -91,7 +67,7 @@ def test_a_pool_has_nodes_with_files_and_counts(client: BatchClient) -> None:
 
 
 def test_pools_are_changed_and_conditions_hold(client: BatchClient) -> None:
-    client.create_pool(options("changed", metadata=[models.BatchMetadataItem(name="a", value="1")]))
+    client.create_pool(bodies.pool("changed", metadata=[models.BatchMetadataItem(name="a", value="1")]))
     tag = client.get_pool("changed").etag
     start = models.BatchStartTask(command_line="/bin/true")
     client.update_pool("changed", models.BatchPoolUpdateOptions(start_task=start))
@@ -115,7 +91,7 @@ def test_pools_are_changed_and_conditions_hold(client: BatchClient) -> None:
 
 
 def test_existence_is_a_head_request(client: BatchClient) -> None:
-    client.create_pool(options("there"))
+    client.create_pool(bodies.pool("there"))
     assert client.pool_exists("there") is True
     with pytest.raises(ResourceNotFoundError):  # the SDK raises before it looks at the status
         client.pool_exists("nowhere")
@@ -123,7 +99,7 @@ def test_existence_is_a_head_request(client: BatchClient) -> None:
 
 def test_lists_are_paged_filtered_and_narrowed(client: BatchClient) -> None:
     for number in range(5):
-        client.create_pool(options(f"page-{number}"))
+        client.create_pool(bodies.pool(f"page-{number}"))
     pages = list(client.list_pools(max_results=2, filter="startswith(id,'page-')", select=["id"]).by_page())
     assert [[item.id for item in page] for page in pages] == [
         ["page-0", "page-1"],
@@ -152,12 +128,12 @@ def test_wrong_query_options_are_named(client: BatchClient, arguments: dict[str,
 
 
 def test_what_cannot_be_is_refused_by_the_services_codes(client: BatchClient) -> None:
-    client.create_pool(options("taken"))
+    client.create_pool(bodies.pool("taken"))
     refused = [
-        (options("taken"), "PoolExists"),
-        (options("no spaces"), "InvalidPropertyValue"),
-        (options("slots", task_slots_per_node=1000), "InvalidPropertyValue"),
-        (options("short", resize_timeout=timedelta(minutes=1)), "InvalidPropertyValue"),
+        (bodies.pool("taken"), "PoolExists"),
+        (bodies.pool("no spaces"), "InvalidPropertyValue"),
+        (bodies.pool("slots", task_slots_per_node=1000), "InvalidPropertyValue"),
+        (bodies.pool("short", resize_timeout=timedelta(minutes=1)), "InvalidPropertyValue"),
     ]
     for body, expected in refused:
         with pytest.raises(HttpResponseError) as error:
@@ -179,7 +155,7 @@ def test_supported_images_can_be_filtered(client: BatchClient) -> None:
 
 
 def test_stopping_a_resize_that_has_ended_is_no_error(client: BatchClient) -> None:
-    client.create_pool(options("stopped"))
+    client.create_pool(bodies.pool("stopped"))
     client.begin_resize_pool("stopped", models.BatchPoolResizeOptions(target_dedicated_nodes=1)).wait()
     client.begin_stop_pool_resize("stopped").wait()
     client.disable_pool_auto_scale("stopped")
@@ -188,7 +164,7 @@ def test_stopping_a_resize_that_has_ended_is_no_error(client: BatchClient) -> No
 
 
 def test_a_pool_scales_by_a_formula(client: BatchClient) -> None:
-    client.create_pool(options("scales", 1))
+    client.create_pool(bodies.pool("scales", 1))
     before = steady(client, "scales")
     formula = "$TargetDedicatedNodes=2;$NodeDeallocationOption=taskcompletion"
     enable = models.BatchPoolEnableAutoScaleOptions(
@@ -241,7 +217,7 @@ def test_a_pool_scales_by_a_formula(client: BatchClient) -> None:
 
 
 def test_a_pool_is_made_with_a_formula(client: BatchClient) -> None:
-    wanted = options("formula", enable_auto_scale=True, auto_scale_formula="$TargetDedicatedNodes=1")
+    wanted = bodies.pool("formula", enable_auto_scale=True, auto_scale_formula="$TargetDedicatedNodes=1")
     with pytest.raises(HttpResponseError) as error:
         client.create_pool(wanted)
     assert (error.value.status_code, code(error)) == (400, "InvalidAutoScalingSettings")

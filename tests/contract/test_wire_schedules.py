@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from azure.batch import BatchClient, models
 from azure.core import MatchConditions
-from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import HttpResponseError, ResourceModifiedError, ResourceNotFoundError
+from sdk_bodies import machine
+from sdk_client import code, connect
 from wire_client import Wire
 
 from azbatch_core.local import LocalBatch
@@ -64,11 +65,6 @@ RECORDED: dict[str, Any] = {
 """What azure-cli's tests sent in 2025, in part, and with another image."""
 
 
-def connect(batch: LocalBatch) -> BatchClient:
-    key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
-    return BatchClient(batch.endpoint, key, retry_total=0, polling_interval=0)
-
-
 @pytest.fixture(scope="module")
 def batch() -> Iterator[LocalBatch]:
     with LocalBatch() as batch:
@@ -92,12 +88,6 @@ def make(
         )
     )
     return client.get_job_schedule(name)
-
-
-def code(error: pytest.ExceptionInfo[HttpResponseError]) -> str:
-    found = error.value.error
-    assert found is not None
-    return str(found.code)
 
 
 def test_a_schedule_and_its_first_job(client: BatchClient) -> None:
@@ -306,12 +296,7 @@ def test_a_week_of_a_daily_schedule_survives_a_restart_in_the_middle(tmp_path: P
 
 
 def test_one_pool_for_all_jobs_of_a_schedule(tmp_path: Path) -> None:
-    vm = models.VirtualMachineConfiguration(
-        image_reference=models.BatchVmImageReference(
-            publisher="canonical", offer="ubuntu-24_04-lts", sku="server"
-        ),
-        node_agent_sku_id="batch.node.ubuntu 24.04",
-    )
+    vm = machine()
     auto = models.BatchAutoPoolSpecification(
         pool_lifetime_option="jobschedule",
         pool=models.BatchPoolSpecification(vm_size="standard_d2s_v3", virtual_machine_configuration=vm),

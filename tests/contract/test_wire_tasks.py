@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 import re
-import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sdk_bodies as bodies
 from azure.batch import BatchClient, models
-from azure.core.credentials import AzureNamedKeyCredential
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
+from sdk_client import code, connect
+from waiting import until
 
 from azbatch_core.local import LocalBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-DEADLINE = 30.0
+    from collections.abc import Iterator
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[BatchClient]:
-    with LocalBatch() as batch:
-        key = AzureNamedKeyCredential(batch.account_name, batch.account_key)
-        with BatchClient(batch.endpoint, key, retry_total=0, polling_interval=0) as client:
-            client.create_pool(
-                models.BatchPoolCreateOptions(
-                    id="pool",
-                    vm_size="standard_d2s_v3",
-                    target_dedicated_nodes=2,
-                    task_slots_per_node=4,
-                    virtual_machine_configuration=models.VirtualMachineConfiguration(
-                        image_reference=models.BatchVmImageReference(
-                            publisher="canonical", offer="ubuntu-24_04-lts", sku="server"
-                        ),
-                        node_agent_sku_id="batch.node.ubuntu 24.04",
-                    ),
-                )
-            )
-            yield client
+    with LocalBatch() as batch, connect(batch) as client:
+        client.create_pool(bodies.pool("pool", 2, task_slots_per_node=4))
+        yield client
 
 
 @pytest.fixture
@@ -54,12 +38,6 @@ def job(client: BatchClient, request: pytest.FixtureRequest) -> Iterator[str]:
     client.begin_delete_job(job_id).wait()
 
 
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-
-
 def finish(client: BatchClient, job: str) -> dict[str, models.BatchTask]:
     until(lambda: all(task.state == "completed" for task in client.list_tasks(job, select=["id", "state"])))
     return {str(task.id): task for task in client.list_tasks(job)}
@@ -67,12 +45,6 @@ def finish(client: BatchClient, job: str) -> dict[str, models.BatchTask]:
 
 def shell(task_id: str, script: str, **more: Any) -> models.BatchTaskCreateOptions:
     return models.BatchTaskCreateOptions(id=task_id, command_line=f"/bin/sh -c '{script}'", **more)
-
-
-def code(error: pytest.ExceptionInfo[HttpResponseError]) -> str:
-    found = error.value.error
-    assert found is not None
-    return str(found.code)
 
 
 def refused_download(client: BatchClient, job: str, path: str, **more: str) -> tuple[int | None, str]:
