@@ -76,7 +76,7 @@ def variables(service: LocalBatch, tmp_path_factory: pytest.TempPathFactory) -> 
         f'default = "here"\n[accounts.here]\nendpoint = "{service.endpoint}"\n'
         f'account_name = "{service.account_name}"\naccount_key = "env:AZBATCH_TEST_KEY"\n'
     )
-    ours = ("AZBATCH", "AZURE", "TORCHX", "LOGLEVEL", "PYTHONPATH")
+    ours = ("AZBATCH", "AZURE", "TORCHX", "LOGLEVEL", "PYTHON")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {
         **kept,
