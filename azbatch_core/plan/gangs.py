@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from azbatch_core.specs import Command, GangSpec, JobSpec, TaskSpec
     from azbatch_core.specs.command import OperatingSystem
 
+_FIT = (
+    "use a pool with inter_node_communication: true and task_slots_per_node: 1; azbatch makes one for gangs"
+    " that are in the job's spec"
+)
 _NOTHING = {"linux": ("/bin/sh", "-c", ":"), "windows": ("cmd.exe", "/c", "exit 0")}
 
 
@@ -104,13 +108,13 @@ def check_pool(gang: GangSpec, pool: PoolContext, notes: Notes, task_id: str) ->
         raise SpecError(
             f"{pool.name} has no inter-node communication, so a gang never runs there",
             field="gang",
-            hint="use a pool with inter_node_communication: true, or name none: azbatch makes one that fits",
+            hint=_FIT,
         )
     if pool.slots not in {None, 1}:
         raise SpecError(
             f"a node of {pool.name} has {pool.slots} task slots, and gangs run only where it has one",
             field="gang",
-            hint="use a pool with task_slots_per_node: 1, or name none: azbatch makes one that fits",
+            hint=_FIT,
         )
     if pool.nodes is not None and gang.nodes > pool.nodes:
         notes.add(

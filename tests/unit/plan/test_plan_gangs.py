@@ -79,6 +79,15 @@ def test_what_differs_from_a_plain_task_is_said(local: AccountFacts):
     assert any("uploaded from the main node only" in line for line in warnings)
 
 
+def test_on_windows_the_command_runs_as_it_is(local: AccountFacts):
+    image = {"publisher": "p", "offer": "o", "sku": "s", "node_agent": "batch.node.windows amd64"}
+    made = planned(local, pool={"image": image}, command=["a.exe", "x y"])
+    body = made.tasks[0].body
+    assert body["multiInstanceSettings"]["coordinationCommandLine"] == 'a.exe "x y"'
+    assert body["commandLine"] == 'cmd.exe /c "exit 0"'
+    assert any("are set on Linux nodes only" in line for line in made.warnings)
+
+
 # Pools of ours
 
 
