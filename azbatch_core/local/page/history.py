@@ -39,19 +39,22 @@ def history(engine: Engine, pool_id: str, since: str) -> dict[str, Any]:
     if not (since.isascii() and since.isdecimal() and len(since) <= _DIGITS_MOST):
         raise BatchError("InvalidQueryParameterValue", QueryParameterName="since", QueryParameterValue=since)
     account = engine.account
-    answer: dict[str, Any] = {
-        "now": _ms(account.now()),
-        "virtual": isinstance(account.clock, VirtualClock),
+    virtual = isinstance(account.clock, VirtualClock)
+    if not pool_id:
+        return {"now": _ms(account.now()), "virtual": virtual}
+    pool = account.pool_ids.get(pool_id.lower())
+    if pool is None:
+        raise BatchError("PoolNotFound")
+    ticks = (int(since) + _UNIX_MS) * _TICKS_PER_MS
+    present = account.history.present(account, pool)
+    samples = [*account.history.samples(pool.key, ticks), present]
+    spans = account.history.spans(account, pool.key, ticks, _SPANS_MOST)
+    return {
+        "now": _ms(present.at),
+        "virtual": virtual,
+        "samples": [_sample(item) for item in samples],
+        "spans": [_span(item) for item in spans],
     }
-    if pool_id:
-        pool = account.pool_ids.get(pool_id.lower())
-        if pool is None:
-            raise BatchError("PoolNotFound")
-        ticks = (int(since) + _UNIX_MS) * _TICKS_PER_MS
-        samples = [*account.history.samples(pool.key, ticks), account.history.present(account, pool)]
-        spans = account.history.spans(account, pool.key, ticks, _SPANS_MOST)
-        answer |= {"samples": [_sample(item) for item in samples], "spans": [_span(item) for item in spans]}
-    return answer
 
 
 def _ms(ticks: int) -> int:

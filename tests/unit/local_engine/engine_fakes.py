@@ -7,8 +7,11 @@ import shutil
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from azbatch_core.local.clock import VirtualClock
 from azbatch_core.local.engine.engine import Engine
+from azbatch_core.local.errors import BatchError
 from azbatch_core.local.runtime.base import Launch, NodePlace, Outcome, Package
 from azbatch_core.local.settings import Settings
 
@@ -19,10 +22,16 @@ if TYPE_CHECKING:
     from azbatch_core.local.runtime.base import StopCause
 
 BASE = "http://127.0.0.1:1"
+AUTO = {"autoPoolSpecification": {"poolLifetimeOption": "job", "pool": {"vmSize": "standard_d2"}}}
 
 
 def failure(code: str = "FailureExitCode") -> dict[str, Any]:
     return {"category": "UserError", "code": code, "message": code}
+
+
+def refused(code: str) -> Any:
+    """What goes on inside is refused with that code."""
+    return pytest.raises(BatchError, match=rf"^{code} \(")
 
 
 class FakeTry:

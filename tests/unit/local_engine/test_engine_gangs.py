@@ -5,39 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from gang_fakes import gang, gang_pool, members, subtasks
 
 from azbatch_core.local.engine.scaling import _values
 
 if TYPE_CHECKING:
-    from engine_fakes import FakeTry, Service
+    from engine_fakes import Service
 
 pytestmark = pytest.mark.asyncio
-
-
-async def gang_pool(service: Service, nodes: int = 3, **fields: Any) -> None:
-    await service.pool(nodes=nodes, **{"enableInterNodeCommunication": True, **fields})
-    service.job()
-
-
-def gang(service: Service, task_id: str = "g", command: str = "hang", **fields: Any) -> None:
-    """Add a gang of two, or of `n`, whose coordination is `first`."""
-    settings = {
-        "numberOfInstances": fields.pop("n", 2),
-        "coordinationCommandLine": fields.pop("first", "exit 0"),
-    }
-    service.task(task_id, command, multiInstanceSettings=settings, **fields)
-
-
-def subtasks(service: Service, task_id: str = "g") -> list[dict[str, Any]]:
-    return service.engine.tasks.subtasks("job", task_id)
-
-
-def members(service: Service, task_id: str = "g") -> list[FakeTry]:
-    """Tries of a gang that have not ended, the primary first."""
-    tries = [
-        item for item in service.runtime.tries if item.launch.task_id == task_id and not item.done.done()
-    ]
-    return sorted(tries, key=lambda item: not item.launch.command_line)
 
 
 async def test_coordination_everywhere_then_the_command_on_the_primary(service: Service) -> None:
@@ -272,57 +247,6 @@ async def test_a_gang_counts_as_one_task_with_the_slots_of_all(service: Service)
     assert sorted(item["subtaskId"] for item in recent) == [0, 1]
 
 
-async def test_nodes_are_kept_for_a_gang_whose_turn_it_is(service: Service) -> None:
-    await gang_pool(service, nodes=2)
-    service.task("first", "sleep 30")
-    gang(service, command="exit 0")
-    service.task("later", "sleep 30")
-    await service.pass_time(29)
-    assert service.state("later") == "active"  # a node is free, but kept
-    await service.pass_time(2)
-    assert service.state("g") == "completed"
-    assert service.state("later") == "running"
-
-
-async def test_a_gang_that_cannot_have_its_nodes_lets_others_run_meanwhile(service: Service) -> None:
-    await gang_pool(service, nodes=2)
-    service.task("endless", "hang")
-    gang(service, command="exit 0")
-    for number in range(40):
-        service.task(f"later{number}", "sleep 10")
-    await service.pass_time(3600)
-    assert all(service.state(f"later{number}") == "completed" for number in range(40))
-    assert service.state("g") == "active"
-    service.engine.tasks.terminate("job", "endless")
-    await service.pass_time(60)
-    assert service.state("g") == "completed"
-
-
-async def test_a_stream_of_long_tasks_does_not_keep_a_gang_waiting_for_ever(service: Service) -> None:
-    await gang_pool(service, nodes=2)
-    service.task("a0", "sleep 500")
-    await service.pass_time(250)
-    service.task("b0", "sleep 500")
-    gang(service, command="exit 0")
-    for number in range(100):
-        service.task(f"x{number}", "sleep 500")
-    await service.pass_time(7200)
-    assert service.state("g") == "completed"
-
-
-async def test_a_gang_that_is_gone_keeps_no_nodes(service: Service) -> None:
-    await gang_pool(service, nodes=2)
-    service.task("first", "hang")
-    gang(service)
-    service.task("later", "exit 0")
-    await service.pass_time(1)
-    service.engine.tasks.delete("job", "g")
-    await service.pass_time(1)
-    assert service.state("later") == "completed"
-    await service.pass_time(3600)
-    assert service.engine.account.holds == {}
-
-
 async def test_preparation_runs_on_all_nodes_before_any_member(service: Service) -> None:
     await service.pool(nodes=2, enableInterNodeCommunication=True)
     service.job(jobPreparationTask={"commandLine": "sleep 5"})
@@ -381,49 +305,6 @@ async def test_retention_clears_all_members_nodes(service: Service) -> None:
     assert len([folder for folder in folders if folder.exists()]) == 2
     await service.pass_time(3600)
     assert not any(folder.exists() for folder in folders)
-
-
-async def test_a_gang_of_a_killed_service_is_requeued_as_a_whole(service: Service) -> None:
-    await gang_pool(service)
-    gang(service)
-    gang(service, "done", "exit 0")
-    await service.pass_time(1)
-    heir = await service.killed()
-    try:
-        assert heir.state("g") == "running"
-        assert heir.info("g")["requeueCount"] == heir.info("g")["retryCount"] == 0
-        assert len(members(heir)) == 2
-        assert len(subtasks(heir)) == 1
-        await heir.pass_time(1)
-        assert (heir.counts()["running"], heir.counts()["active"]) == (1, 1)
-        heir.engine.tasks.terminate("job", "g")
-        await heir.pass_time(1)
-        assert heir.state("done") == "completed"
-    finally:
-        await heir.engine.stop()
-
-
-async def test_records_of_a_completed_gang_survive_a_kill(service: Service) -> None:
-    await gang_pool(service)
-    gang(service, command="exit 0")
-    await service.pass_time(1)
-    before = subtasks(service)
-    heir = await service.killed()
-    assert subtasks(heir) == before
-    await heir.engine.stop()
-
-
-async def test_subtasks_that_a_kill_caught_after_their_task_are_completed(service: Service) -> None:
-    await gang_pool(service)
-    gang(service, command="sleep 5")
-    await service.pass_time(1)
-    members(service)[1].proceed = lambda: None  # type: ignore[method-assign] - it takes its time to die
-    await service.pass_time(5)
-    assert service.state("g") == "completed"
-    assert subtasks(service)[0]["state"] == "running"
-    heir = await service.killed()
-    assert [(doc["state"], doc["exitCode"]) for doc in subtasks(heir)] == [("completed", 0)]
-    await heir.engine.stop()
 
 
 async def test_dependents_go_on_after_the_primary(service: Service) -> None:

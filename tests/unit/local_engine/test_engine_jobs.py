@@ -1,26 +1,18 @@
-"""Jobs: documents, verbs, ends, auto pools, quotas."""
+"""Jobs: documents, changes, disabling, lists, quotas."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import pytest
-from engine_fakes import BASE, Service
+from engine_fakes import AUTO, BASE, Service, refused
 
-from azbatch_core.local.errors import BatchError
 from azbatch_core.local.wire.durations import UNLIMITED
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.asyncio
-
-AUTO = {"autoPoolSpecification": {"poolLifetimeOption": "job", "pool": {"vmSize": "standard_d2"}}}
-
-
-def refused(code: str):
-    return pytest.raises(BatchError, match=rf"^{code} ")
 
 
 async def test_a_new_job_is_echoed_with_defaults(service: Service) -> None:
@@ -139,88 +131,6 @@ async def test_a_job_waits_for_its_pool_to_exist(service: Service) -> None:
     assert service.state("t") == "completed"
 
 
-async def test_terminating_ends_running_tasks_and_leaves_active_ones(service: Service) -> None:
-    await service.pool()
-    service.job()
-    service.task("runs", "hang")
-    service.task("waits")
-    await service.pass_time(1)
-    made = service.engine.jobs.get("job")
-    doc = service.engine.jobs.terminate("job", {"terminateReason": "enough"})
-    assert (doc["state"], doc["executionInfo"]["terminateReason"]) == ("terminating", "enough")
-    assert doc["eTag"] != made["eTag"]
-    with refused("JobBeingTerminated"):
-        service.engine.jobs.terminate("job")
-    with refused("JobBeingTerminated"):
-        service.task("late")
-    await service.pass_time(1)
-    done = service.engine.jobs.get("job")
-    assert (done["state"], done["previousState"]) == ("completed", "terminating")
-    assert done["eTag"] == doc["eTag"]
-    assert "endTime" in done["executionInfo"]
-    assert service.info("runs")["failureInfo"]["code"] == "TaskEnded"
-    assert service.state("waits") == "active"
-    assert service.runtime.tasks == ["runs"]
-    for call in (
-        lambda: service.engine.jobs.terminate("job"),
-        lambda: service.engine.jobs.patch("job", {"priority": 1}),
-        lambda: service.engine.jobs.disable("job", {}),
-        lambda: service.engine.jobs.enable("job"),
-        lambda: service.engine.tasks.reactivate("job", "runs"),
-        lambda: service.task("late"),
-        lambda: service.engine.tasks.add_collection("job", []),
-    ):
-        with refused("JobCompleted"):
-            call()
-    assert not service.engine.busy()
-
-
-async def test_without_a_reason_the_user_is_the_reason(service: Service) -> None:
-    service.job()
-    assert service.engine.jobs.terminate("job")["executionInfo"]["terminateReason"] == "UserTerminate"
-
-
-async def test_deleting_a_job_takes_its_tasks_and_files(service: Service) -> None:
-    await service.pool(taskSlotsPerNode=2)
-    service.job()
-    service.task("done")
-    service.task("runs", "hang")
-    await service.pass_time(1)
-    folder = service.engine.tasks.directory("job", "done")
-    assert service.engine.jobs.delete("job")["state"] == "deleting"
-    for call in (
-        lambda: service.engine.jobs.delete("job"),
-        lambda: service.engine.jobs.patch("job", {"priority": 1}),
-        lambda: service.task("late"),
-        service.job,
-        lambda: service.engine.tasks.terminate("job", "runs"),
-    ):
-        with refused("JobBeingDeleted"):
-            call()
-    assert service.engine.tasks.get("job", "done")["state"] == "completed"
-    await service.pass_time(1)
-    with refused("JobNotFound"):
-        service.engine.jobs.get("job")
-    assert not folder.exists()
-    assert service.runtime.alive() == []
-    service.job()
-    assert service.engine.tasks.page("job") == ([], None)
-    assert service.counts()["completed"] == 0
-
-
-async def test_a_large_job_is_deleted_in_parts(service: Service) -> None:
-    service.job()
-    for start in range(0, 4500, 100):
-        service.engine.tasks.add_collection(
-            "job", [{"id": f"t{n}", "commandLine": "x"} for n in range(start, start + 100)]
-        )
-    service.engine.jobs.delete("job")
-    await service.pass_time()
-    assert service.engine.jobs.page() == ([], None)
-    service.job()
-    assert service.engine.tasks.page("job") == ([], None)
-
-
 @pytest.mark.parametrize(
     ("option", "state", "requeues"), [("requeue", "active", 1), ("terminate", "completed", 0)]
 )
@@ -320,184 +230,6 @@ async def test_patch_keeps_what_it_omits_and_put_resets_it(service: Service) -> 
     assert (doc["priority"], doc["maxParallelTasks"]) == (0, 3)
     assert "metadata" not in doc
     assert doc["constraints"]["maxWallClockTime"] == UNLIMITED
-
-
-async def test_terminate_on_completion_cannot_be_taken_back(service: Service) -> None:
-    await service.pool()
-    service.job()
-    service.task("t", "hang")
-    service.engine.jobs.patch("job", {"onAllTasksComplete": "terminatejob"})
-    with refused("InvalidPropertyValue"):
-        service.engine.jobs.patch("job", {"onAllTasksComplete": "noaction"})
-
-
-async def test_an_empty_job_that_ends_with_its_tasks_ends_at_once(service: Service) -> None:
-    assert service.job(onAllTasksComplete="terminatejob")["state"] == "active"
-    await service.pass_time()
-    doc = service.engine.jobs.get("job")
-    assert (doc["state"], doc["executionInfo"]["terminateReason"]) == ("completed", "AllTasksComplete")
-
-
-async def test_a_job_ends_with_its_last_task(service: Service) -> None:
-    await service.pool(nodes=2)
-    service.job()
-    service.task("a", "sleep 5")
-    service.task("b", "sleep 9; exit 1")
-    service.engine.jobs.patch("job", {"onAllTasksComplete": "terminatejob"})
-    await service.pass_time(6)
-    assert service.engine.jobs.get("job")["state"] == "active"
-    await service.pass_time(4)
-    assert service.engine.jobs.get("job")["state"] == "completed"
-
-
-async def test_deleting_or_ending_the_last_task_ends_the_job_too(service: Service) -> None:
-    for job_id in ("deleted", "ended"):
-        service.job(job_id)
-        service.task("t", job_id=job_id)
-        service.engine.jobs.patch(job_id, {"onAllTasksComplete": "terminatejob"})
-    service.engine.tasks.delete("deleted", "t")
-    service.engine.tasks.terminate("ended", "t")
-    await service.pass_time()
-    assert {doc["state"] for doc in service.engine.jobs.page()[0]} == {"completed"}
-
-
-async def test_a_jobs_clock_runs_out(service: Service) -> None:
-    await service.pool()
-    service.job(constraints={"maxWallClockTime": "PT10M"})
-    service.task("t", "hang")
-    await service.pass_time(599)
-    assert service.engine.jobs.get("job")["state"] == "active"
-    await service.pass_time(2)
-    doc = service.engine.jobs.get("job")
-    assert (doc["state"], doc["executionInfo"]["terminateReason"]) == (
-        "completed",
-        "MaxWallClockTimeExpiry",
-    )
-
-
-async def test_a_jobs_clock_can_be_set_anew(service: Service) -> None:
-    service.job(constraints={"maxWallClockTime": "PT10M"})
-    service.engine.jobs.patch("job", {"constraints": {"maxWallClockTime": "PT1H"}})
-    await service.pass_time(3500)
-    assert service.engine.jobs.get("job")["state"] == "active"
-    await service.pass_time(200)
-    assert service.engine.jobs.get("job")["state"] == "completed"
-
-
-async def test_a_jobs_clock_can_be_stopped(service: Service) -> None:
-    service.job(constraints={"maxWallClockTime": "PT10M"})
-    service.engine.jobs.patch("job", {"constraints": {"maxTaskRetryCount": 1}})
-    await service.pass_time(3600)
-    assert service.engine.jobs.get("job")["state"] == "active"
-
-
-async def test_a_failed_task_may_end_its_job(service: Service) -> None:
-    await service.pool()
-    service.job(onTaskFailure="performexitoptionsjobaction")
-    service.task("good", exitConditions={"exitCodes": [{"code": 0, "exitOptions": {"jobAction": "none"}}]})
-    service.task("bad", "sleep 1; exit 3", constraints={"maxTaskRetryCount": 1})
-    service.task("never")
-    await service.pass_time(1)
-    assert service.engine.jobs.get("job")["state"] == "active"
-    await service.pass_time(5)
-    doc = service.engine.jobs.get("job")
-    assert (doc["state"], doc["executionInfo"]["terminateReason"]) == ("completed", "TaskFailed")
-    assert (service.info("bad")["retryCount"], service.state("never")) == (1, "active")
-
-
-async def test_a_failed_task_may_disable_its_job(service: Service) -> None:
-    await service.pool(nodes=2)
-    service.job(onTaskFailure="performexitoptionsjobaction")
-    ranges = [{"start": 1, "end": 9, "exitOptions": {"jobAction": "disable"}}]
-    service.task("other", "hang")
-    service.task("bad", "exit 3", exitConditions={"exitCodeRanges": ranges})
-    await service.pass_time(1)
-    assert service.engine.jobs.get("job")["state"] == "disabled"
-    assert (service.state("other"), service.state("bad")) == ("active", "completed")
-
-
-async def test_a_failed_task_does_nothing_to_a_job_that_did_not_ask(service: Service) -> None:
-    await service.pool()
-    service.job()
-    service.task("bad", "exit 3")
-    await service.pass_time(1)
-    assert service.engine.jobs.get("job")["state"] == "active"
-
-
-async def test_a_user_ending_a_task_does_not_end_the_job(service: Service) -> None:
-    await service.pool()
-    service.job(onTaskFailure="performexitoptionsjobaction")
-    service.task("t", "hang")
-    await service.pass_time(1)
-    service.engine.tasks.terminate("job", "t")
-    await service.pass_time(1)
-    assert service.engine.jobs.get("job")["state"] == "active"
-
-
-async def test_an_auto_pool_lives_as_long_as_its_job(service: Service) -> None:
-    spec = {
-        "autoPoolIdPrefix": "mine",
-        "poolLifetimeOption": "job",
-        "pool": {"vmSize": "STANDARD_D2", "targetDedicatedNodes": 1},
-    }
-    doc = service.engine.jobs.create({"id": "job", "poolInfo": {"autoPoolSpecification": spec}})
-    pool_id = doc["executionInfo"]["poolId"]
-    assert re.fullmatch(r"mine_[0-9A-F-]{36}", pool_id)
-    shown = doc["poolInfo"]["autoPoolSpecification"]
-    assert {**shown, "pool": spec["pool"]} == {**spec, "keepAlive": False}
-    assert shown["pool"] == {
-        "vmSize": "standard_d2",
-        "targetDedicatedNodes": 1,
-        "targetLowPriorityNodes": 0,
-        "resizeTimeout": "PT15M",
-        "enableAutoScale": False,
-        "enableInterNodeCommunication": False,
-        "taskSlotsPerNode": 1,
-        "taskSchedulingPolicy": {"nodeFillType": "spread"},
-    }
-    assert service.engine.pools.get(pool_id)["state"] == "active"
-    service.task("t")
-    await service.pass_time(1)
-    assert service.state("t") == "completed"
-    service.engine.jobs.terminate("job")
-    await service.pass_time(1)
-    with refused("PoolNotFound"):
-        service.engine.pools.get(pool_id)
-    assert service.engine.jobs.get("job")["executionInfo"]["poolId"] == pool_id
-
-
-async def test_an_auto_pool_goes_with_a_deleted_job(service: Service) -> None:
-    service.engine.jobs.create({"id": "job", "poolInfo": AUTO})
-    service.engine.jobs.delete("job")
-    await service.pass_time(1)
-    assert service.engine.pools.page() == ([], None)
-
-
-async def test_an_auto_pool_may_be_kept(service: Service) -> None:
-    doc = service.engine.jobs.create({"id": "job", "poolInfo": AUTO})
-    doc = service.engine.jobs.patch(
-        "job", {"poolInfo": {"autoPoolSpecification": {"keepAlive": True, "poolLifetimeOption": "job"}}}
-    )
-    assert doc["poolInfo"]["autoPoolSpecification"]["pool"]["vmSize"] == "standard_d2"
-    service.engine.jobs.terminate("job")
-    await service.pass_time(1)
-    assert service.engine.pools.get(doc["executionInfo"]["poolId"])["state"] == "active"
-
-
-async def test_a_job_cannot_be_given_an_auto_pool_later(service: Service) -> None:
-    service.job()
-    with refused("InvalidPropertyValue"):
-        service.engine.jobs.patch("job", {"poolInfo": AUTO})
-
-
-async def test_an_auto_pool_over_the_quota_ends_its_job(tmp_path: Path) -> None:
-    service = await Service(tmp_path, pool_quota=0).start()
-    doc = service.engine.jobs.create({"id": "job", "poolInfo": AUTO})
-    assert doc["state"] == "completed"
-    assert doc["executionInfo"]["schedulingError"]["code"] == "AutoPoolCreationFailedWithQuotaReached"
-    assert "terminateReason" not in doc["executionInfo"]
-    assert "endTime" in doc["executionInfo"]
-    await service.engine.stop()
 
 
 async def test_counts_tell_tasks_and_slots(service: Service) -> None:

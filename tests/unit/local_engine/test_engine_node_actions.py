@@ -1,36 +1,23 @@
-"""Nodes that are rebooted, reimaged, deallocated, started, taken offline and removed."""
+"""Nodes that are rebooted, reimaged, deallocated, started and taken offline."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from engine_fakes import Service
+from node_action_fakes import START, down, only, started
 
 from azbatch_core.local.errors import BatchError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from engine_fakes import Service
+
     from azbatch_core.local.rules.nodes import GoingDown
     from azbatch_core.local.store.records import Deallocation
 
 pytestmark = pytest.mark.asyncio
-
-START = {"commandLine": "sleep 10", "waitForSuccess": True}
-
-
-async def started(folder: Path, **settings: float) -> Service:
-    return await Service(folder, **settings).start()
-
-
-def only(service: Service) -> dict[str, Any]:
-    (node,) = service.nodes()
-    return node
-
-
-def down(service: Service, state: GoingDown, option: Deallocation = "requeue") -> None:
-    service.engine.nodes.go_down("pool", only(service)["id"], state, option)
 
 
 async def test_a_reboot_takes_its_time_and_runs_the_start_task_again(tmp_path: Path) -> None:
@@ -331,149 +318,4 @@ async def test_states_refuse_what_they_do_not_allow(tmp_path: Path) -> None:
 # Removal
 
 
-async def test_removed_nodes_take_the_targets_with_them(service: Service) -> None:
-    await service.pool(nodes=3, targetLowPriorityNodes=2)
-    nodes = service.nodes()
-    gone = [next(n for n in nodes if n["isDedicated"] == kind)["id"] for kind in (True, False)]
-    before = service.engine.pools.get("pool")["eTag"]
-    doc = service.engine.pools.remove_nodes(
-        "pool", {"nodeList": [gone[0].upper(), *gone], "resizeTimeout": "PT6M"}
-    )
-    assert (doc["allocationState"], doc["resizeTimeout"]) == ("resizing", "PT6M")
-    assert doc["eTag"] != before
-    await service.pass_time()
-    pool = service.engine.pools.get("pool")
-    assert (pool["allocationState"], pool["resizeTimeout"]) == ("steady", "PT15M")
-    assert (pool["targetDedicatedNodes"], pool["targetLowPriorityNodes"]) == (2, 1)
-    assert (pool["currentDedicatedNodes"], pool["currentLowPriorityNodes"]) == (2, 1)
-    assert not {node["id"] for node in service.nodes()} & set(gone)
-
-
-async def test_a_requeue_by_a_removal_counts(service: Service) -> None:
-    await service.pool(nodes=1)
-    service.job()
-    service.task("t", "hang")
-    await service.pass_time(1)
-    service.engine.pools.remove_nodes("pool", {"nodeList": [only(service)["id"]]})
-    await service.pass_time(1)
-    assert (service.state("t"), service.info("t")["requeueCount"]) == ("active", 1)
-    assert service.nodes() == []
-
-
-async def test_removals_are_refused_as_a_whole(tmp_path: Path) -> None:
-    service = await started(tmp_path, resize_time=60)
-    await service.pool(nodes=2)
-    remove = service.engine.pools.remove_nodes
-    with pytest.raises(BatchError, match="PoolBeingResized"):
-        remove("pool", {"nodeList": ["x"]})
-    await service.pass_time(61)
-    node = service.nodes()[0]["id"]
-    for body, code in (
-        ({"nodeList": [node, "tvmps_0_d"]}, "NodeNotFound"),
-        ({"nodeList": []}, "InvalidPropertyValue"),
-        ({"nodeList": [f"n{n}" for n in range(101)]}, "InvalidPropertyValue"),
-        ({"nodeList": [node], "resizeTimeout": "PT4M"}, "InvalidPropertyValue"),
-    ):
-        with pytest.raises(BatchError, match=code):
-            remove("pool", body)
-    assert len(service.nodes()) == 2
-    service.engine.pools.enable_auto_scale("pool", {"autoScaleFormula": "$TargetDedicatedNodes=2"})
-    await service.pass_time(61)
-    with pytest.raises(BatchError, match="OperationInvalidForCurrentState"):
-        remove("pool", {"nodeList": [node]})
-    await service.engine.stop()
-
-
-async def test_a_removal_from_a_pool_short_of_its_targets_ends(tmp_path: Path) -> None:
-    service = await Service(tmp_path, node_quota=3).start()
-    await service.pool(nodes=5)
-    service.engine.pools.remove_nodes("pool", {"nodeList": [service.nodes()[0]["id"]]})
-    await service.pass_time()
-    pool = service.engine.pools.get("pool")
-    assert (pool["allocationState"], pool["targetDedicatedNodes"]) == ("steady", 2)
-    await service.engine.stop()
-
-
 # A service that is killed meanwhile
-
-
-@pytest.mark.parametrize("state", ["rebooting", "reimaging"])
-async def test_a_boot_goes_on(tmp_path: Path, state: GoingDown) -> None:
-    service = await started(tmp_path, boot_time=60)
-    await service.pool(startTask=START)
-    service.job(jobPreparationTask={"commandLine": "exit 0"})
-    service.task("a")
-    await service.pass_time(100)
-    assert service.state("a") == "completed"
-    down(service, state)
-    await service.pass_time(30)
-    heir = await service.killed()
-    assert only(heir)["state"] == state
-    heir.task("b")
-    await heir.pass_time(65)
-    assert only(heir)["state"] == "waitingforstarttask"
-    await heir.pass_time(10)
-    assert heir.state("b") == "completed"
-    assert [launch.kind for launch in heir.runtime.launches] == ["start", "preparation", "task"]
-    await heir.engine.stop()
-
-
-@pytest.mark.parametrize(
-    ("option", "result"), [("terminate", "failure"), ("requeue", None), ("taskcompletion", None)]
-)
-async def test_what_was_to_happen_to_tasks_happens(
-    tmp_path: Path, option: Deallocation, result: str | None
-) -> None:
-    service = await started(tmp_path)
-    await service.pool()
-    service.job()
-    service.task("t", "hang")
-    await service.pass_time(1)
-    node = only(service)["id"]
-    down(service, "deallocating", option)
-    heir = await service.killed()
-    assert only(heir)["state"] == "deallocated"
-    assert heir.info("t").get("result") == result
-    assert heir.counts()["active"] == (result is None)
-    heir.engine.nodes.start("pool", node)
-    await heir.pass_time()
-    assert only(heir)["state"] == ("idle" if result else "running")
-    await heir.engine.stop()
-
-
-async def test_nodes_that_are_offline_deallocated_or_leaving_stay_so(tmp_path: Path) -> None:
-    service = await started(tmp_path)
-    await service.pool(nodes=3)
-    ids = [node["id"] for node in service.nodes()]
-    nodes = service.engine.nodes
-    nodes.disable_scheduling("pool", ids[0], "requeue")
-    nodes.go_down("pool", ids[1], "deallocating", "requeue")
-    await service.pass_time()
-    service.job()
-    service.task("t", "hang")
-    await service.pass_time()
-    service.engine.pools.remove_nodes("pool", {"nodeList": [ids[2]]})
-    heir = await service.killed()
-    heir.task("u")
-    await heir.pass_time()
-    assert {node["id"]: node["state"] for node in heir.nodes()} == {
-        ids[0]: "offline",
-        ids[1]: "deallocated",
-    }
-    assert (heir.state("t"), heir.info("t")["requeueCount"], heir.state("u")) == ("active", 1, "active")
-    assert heir.engine.pools.get("pool")["targetDedicatedNodes"] == 2
-    await heir.engine.stop()
-
-
-async def test_a_node_that_was_starting_again_comes_up(tmp_path: Path) -> None:
-    service = await started(tmp_path, boot_time=60)
-    await service.pool()
-    await service.pass_time(61)
-    down(service, "deallocating")
-    await service.pass_time()
-    service.engine.nodes.start("pool", only(service)["id"])
-    heir = await service.killed()
-    assert only(heir)["state"] == "starting"
-    await heir.pass_time(61)
-    assert only(heir)["state"] == "idle"
-    await heir.engine.stop()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from engine_fakes import BASE, Service
+from engine_fakes import BASE, Service, refused
 
 from azbatch_core.local.errors import BatchError
 
@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.asyncio
-
-
-def refused(code: str):
-    return pytest.raises(BatchError, match=rf"^{code} ")
 
 
 async def test_defaults_are_filled_in_as_the_real_service_echoes_them(service: Service) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from engine_fakes import Service
+from engine_fakes import Service, refused
 
 from azbatch_core.local.autoscale.limits import HISTORY_SAMPLES
-from azbatch_core.local.errors import BatchError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,10 +21,6 @@ QUEUE = (
     "max($PendingTasks.GetSample(TimeInterval_Minute * 5));"
     "$TargetDedicatedNodes = min(tasks, 4); $NodeDeallocationOption = taskcompletion"
 )
-
-
-def refused(code: str) -> Any:
-    return pytest.raises(BatchError, match=rf"^{code} ")
 
 
 def make(service: Service, formula: str = QUEUE, **fields: Any) -> dict[str, Any]:

@@ -2,65 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import time
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from engine_fakes import BASE, Service
-
-from azbatch_core.local.errors import BatchError
-from azbatch_core.local.rules.times import moment, ticks_of
+from engine_fakes import BASE, Service, refused
+from schedule_fakes import DAY, HOUR, MINUTE, SHORT, SPEC, at, end, info, jobs, make, starts, state
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.asyncio
-
-MINUTE, HOUR, DAY = 60, 3600, 86400
-SPEC = {"poolInfo": {"poolId": "pool"}}
-SHORT = {**SPEC, "jobManagerTask": {"id": "manager", "commandLine": "sleep 10"}}
-
-
-def auto(**fields: Any) -> dict[str, Any]:
-    pool = {"vmSize": "STANDARD_D2", "targetDedicatedNodes": 1}
-    auto = {"poolLifetimeOption": "jobschedule", "autoPoolIdPrefix": "mine", "pool": pool, **fields}
-    return {**SHORT, "poolInfo": {"autoPoolSpecification": auto}}
-
-
-def make(service: Service, spec: dict[str, Any] | None = None, **plan: Any) -> dict[str, Any]:
-    return service.engine.schedules.create({"id": "s", "schedule": plan, "jobSpecification": spec or SPEC})
-
-
-def refused(code: str) -> Any:
-    return pytest.raises(BatchError, match=rf"^{code} \(")
-
-
-def at(service: Service, seconds: float) -> str:
-    return moment(ticks_of(service.clock.now() + timedelta(seconds=seconds)))
-
-
-def state(service: Service) -> str:
-    return str(service.engine.schedules.get("s")["state"])
-
-
-def info(service: Service) -> dict[str, Any]:
-    found: dict[str, Any] = service.engine.schedules.get("s")["executionInfo"]
-    return found
-
-
-def jobs(service: Service) -> dict[str, str]:
-    return {doc["id"]: doc["state"] for doc in service.engine.schedules.jobs("s")[0]}
-
-
-def starts(service: Service) -> list[str]:
-    """To the second: moments of writes are told apart by a tick."""
-    return [doc["executionInfo"]["startTime"][:19] for doc in service.engine.schedules.jobs("s")[0]]
-
-
-def end(service: Service, number: int) -> None:
-    service.engine.jobs.terminate(f"s:job-{number}")
 
 
 async def test_without_a_plan_one_job_is_made_at_once_and_the_schedule_ends_with_it(
@@ -346,63 +298,6 @@ async def test_schedules_count_for_the_quota(tmp_path: Path) -> None:
     end(service, 1)
     await service.pass_time()
     service.job()
-    await service.engine.stop()
-
-
-async def test_jobs_share_the_pool_of_their_schedule(service: Service) -> None:
-    make(service, auto(), recurrenceInterval="PT1H")
-    pool_id = service.engine.jobs.get("s:job-1")["executionInfo"]["poolId"]
-    assert re.fullmatch(r"mine_[0-9A-F-]{36}", pool_id)
-    await service.pass_time(HOUR + MINUTE)
-    assert jobs(service) == {"s:job-1": "completed", "s:job-2": "completed"}
-    assert service.engine.jobs.get("s:job-2")["executionInfo"]["poolId"] == pool_id
-    assert [doc["id"] for doc in service.engine.pools.page()[0]] == [pool_id]
-    service.engine.schedules.terminate("s")
-    await service.pass_time(1)
-    assert (state(service), service.engine.pools.page()) == ("completed", ([], None))
-
-
-async def test_the_pool_goes_with_a_deleted_schedule(service: Service) -> None:
-    make(service, auto(), recurrenceInterval="PT1H")
-    service.engine.schedules.delete("s")
-    await service.pass_time(1)
-    assert service.engine.pools.page() == ([], None)
-
-
-async def test_a_pool_that_is_kept_alive_stays(service: Service) -> None:
-    make(service, auto(keepAlive=True))
-    await service.pass_time(MINUTE)
-    assert (state(service), len(service.engine.pools.page()[0])) == ("completed", 1)
-
-
-async def test_a_schedules_pool_that_was_deleted_is_made_anew(service: Service) -> None:
-    make(service, auto(), recurrenceInterval="PT1H")
-    await service.pass_time(MINUTE)
-    first = service.engine.pools.page()[0][0]["id"]
-    service.engine.pools.delete(first)
-    await service.pass_time(HOUR)
-    (pool,) = service.engine.pools.page()[0]
-    assert pool["id"] != first
-    assert jobs(service)["s:job-2"] == "completed"
-
-
-async def test_pools_that_live_with_their_job(service: Service) -> None:
-    make(service, auto(poolLifetimeOption="job"), recurrenceInterval="PT1H")
-    first = service.engine.jobs.get("s:job-1")["executionInfo"]["poolId"]
-    await service.pass_time(MINUTE)
-    assert service.engine.pools.page() == ([], None)
-    await service.pass_time(HOUR)
-    assert service.engine.jobs.get("s:job-2")["executionInfo"]["poolId"] != first
-
-
-async def test_a_pool_that_cannot_be_had_ends_the_job_not_the_plan(tmp_path: Path) -> None:
-    service = await Service(tmp_path, pool_quota=0).start()
-    make(service, auto(), recurrenceInterval="PT1H")
-    await service.pass_time(HOUR)
-    assert jobs(service) == {"s:job-1": "completed", "s:job-2": "completed"}
-    error = service.engine.jobs.get("s:job-2")["executionInfo"]["schedulingError"]
-    assert error["code"] == "AutoPoolCreationFailedWithQuotaReached"
-    assert state(service) == "active"
     await service.engine.stop()
 
 
