@@ -6,17 +6,25 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from azure.storage.blob import BlobServiceClient
+from blob_server import ACCOUNT, KEY, blob_server
 from docker_daemon import docker_place
 from sdk_calls import Sdk
+from web_server import web_server
 
 from azbatch_core import AccountSpec, AzureBatch, JobSpec, StorageSpec, TaskSpec
 from azbatch_core.local import LocalBatch
+from azbatch_core.local.runtime import download
 from azbatch_core.service.connect.retry import RetrySettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from http.server import ThreadingHTTPServer
 
+    from azure.storage.blob import ContainerClient
     from docker_daemon import DockerPlace
+
+    from azbatch_core.local.runtime.base import BlobPlace
 
 
 @pytest.fixture(scope="session")
@@ -82,3 +90,30 @@ def docker() -> Iterator[DockerPlace]:
     """One Docker daemon and registry for the whole run."""
     with docker_place() as place:
         yield place
+
+
+@pytest.fixture(scope="module")
+def blobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlobPlace]:
+    """A blob service without a Batch service."""
+    with blob_server(tmp_path_factory.mktemp("blobs")) as place:
+        yield place
+
+
+@pytest.fixture
+def box(blobs: BlobPlace) -> Iterator[ContainerClient]:
+    """A container with a few blobs."""
+    credential = {"account_name": ACCOUNT, "account_key": KEY}
+    with BlobServiceClient(blobs.endpoint, credential=credential, retry_total=0) as service:
+        container = service.create_container("box")
+        for name in ("data/a 1.txt", "data/sub/ü.txt", "other.txt"):
+            container.upload_blob(name, f"<{name}>")
+        yield container
+        container.delete_container()
+
+
+@pytest.fixture
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingHTTPServer]:
+    """A web server with a few tempers; the runtime does not pause before it asks again."""
+    monkeypatch.setattr(download, "_PAUSES", (0.0, 0.0))
+    with web_server() as server:
+        yield server

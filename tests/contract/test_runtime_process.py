@@ -4,75 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-import sys
-from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psutil
 import pytest
+from runtime_rig import Rig, code_of, rig_of
 
-from azbatch_core.local.clock import RealClock, VirtualClock
-from azbatch_core.local.runtime import reaper
-from azbatch_core.local.runtime.base import Launch, NodePlace, Outcome, RuntimeConfig
+from azbatch_core.local.clock import VirtualClock
 from azbatch_core.local.runtime.children import PollWatcher
-from azbatch_core.local.runtime.process import ProcessRuntime
 from azbatch_core.local.runtime.reaper import find_marked, node_mark, state_mark, task_mark
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.asyncio
-
-
-class Rig:
-    """A runtime with one node."""
-
-    def __init__(self, state_dir: Path, clock: RealClock | VirtualClock | None = None) -> None:
-        self.state_dir = state_dir
-        self.runtime = ProcessRuntime(
-            RuntimeConfig(state_dir, "acct", "http://127.0.0.1:1/acct"), clock or RealClock()
-        )
-        self.node = NodePlace("pool", "node1", state_dir / "nodes/pool/node1", "127.0.0.1")
-        self.runtime.create_node(self.node)
-
-    def launch(self, command: str, **fields: Any) -> Any:
-        """Begin a try of `job`/`t`."""
-        values = {"node": self.node, "kind": "task", "job_id": "job", "task_id": "t", **fields}
-        return self.runtime.launch(Launch(command_line=command, **values))
-
-    async def run(self, command: str, **fields: Any) -> Outcome:
-        """The outcome of a try of `job`/`t`."""
-        outcome: Outcome = await self.launch(command, **fields).done
-        return outcome
-
-    @property
-    def task(self) -> Path:
-        """The directory of `job`/`t`."""
-        return self.runtime.task_directory(self.node, "job", "t")
-
-    def read(self, name: str = "stdout.txt") -> str:
-        """A file of `job`/`t`."""
-        return (self.task / name).read_text()
-
-
-@asynccontextmanager
-async def rig_of(path: Path, clock: RealClock | VirtualClock | None = None) -> AsyncIterator[Rig]:
-    rig = Rig(path, clock)
-    try:
-        yield rig
-    finally:
-        await rig.runtime.close()
 
 
 async def heard(fifo: Path) -> str:
     """What a process writes to a named pipe; waits for it."""
     return await asyncio.to_thread(fifo.read_text)
-
-
-def code_of(outcome: Outcome) -> str | None:
-    return None if outcome.failure is None else outcome.failure["code"]
 
 
 async def test_a_success(tmp_path: Path) -> None:
@@ -342,84 +291,3 @@ async def test_ends_are_noticed_without_pidfds(tmp_path: Path) -> None:
         )
         assert [outcome.exit_code for outcome in outcomes] == [0, 1, 2, 3, 4]
         assert (await rig.run("true")).exit_code == 0
-
-
-def descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def zombies() -> list[str]:
-    return [str(child) for child in psutil.Process().children() if child.status() == psutil.STATUS_ZOMBIE]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc")
-async def test_no_descriptor_or_child_is_left(tmp_path: Path) -> None:
-    async with rig_of(tmp_path) as rig:
-        await rig.run("true")
-        before = descriptors()
-        for number, command in enumerate(("true", "no-such-program", "", "sh -c 'kill -9 $$'")):
-            # Another task each time: deleting the folder of an earlier try takes descriptors meanwhile.
-            await rig.run(command, task_id=f"other-{number}")
-        assert descriptors() == before
-        assert zombies() == []
-
-
-SERVICE = """
-import asyncio, sys
-from pathlib import Path
-from azbatch_core.local.clock import RealClock
-from azbatch_core.local.runtime import reaper
-from azbatch_core.local.runtime.base import Launch, NodePlace, RuntimeConfig
-from azbatch_core.local.runtime.process import ProcessRuntime
-
-async def main():
-    state, fifo = Path(sys.argv[1]), sys.argv[2]
-    runtime = ProcessRuntime(RuntimeConfig(state, "acct", "http://x"), RealClock())
-    node = NodePlace("pool", "node1", state / "nodes/pool/node1", "127.0.0.1")
-    runtime.create_node(node)
-    script = f"setsid sleep 600 & sleep 600 & echo up > {fifo}; wait"
-    await runtime.launch(Launch(node, "task", "job", "t", f"sh -c '{script}'")).done
-
-asyncio.run(main())
-"""
-
-
-def leave_orphans(state_dir: Path) -> None:
-    """Have a service start processes, then kill it and nothing else."""
-    fifo = state_dir / "fifo"
-    os.mkfifo(fifo)
-    service = subprocess.Popen([sys.executable, "-c", SERVICE, str(state_dir), str(fifo)])
-    assert fifo.read_text() == "up\n"
-    service.kill()
-    service.wait()
-
-
-@pytest.fixture
-def bystander(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process of another state directory, whose name begins as ours does."""
-    env = {"AZ_BATCH_NODE_ROOT_DIR": f"{tmp_path}-other/nodes/x", "PATH": os.environ["PATH"]}
-    with subprocess.Popen(["/bin/sleep", "600"], env=env) as process:
-        yield process
-        process.kill()
-
-
-async def test_what_a_killed_service_left_behind_is_killed(
-    tmp_path: Path, bystander: subprocess.Popen[bytes]
-) -> None:
-    leave_orphans(tmp_path)
-    assert len(find_marked([state_mark(tmp_path)])) >= 3
-    async with rig_of(tmp_path) as rig:
-        rig.runtime.kill_orphans()
-        assert find_marked([state_mark(tmp_path)]) == []
-        assert bystander.poll() is None
-        assert (await rig.run("echo again", attempt=1)).exit_code == 0
-        assert rig.read() == "again\n"
-
-
-async def test_orphans_are_found_without_proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reaper, "_HAS_PROC", False)
-    leave_orphans(tmp_path)
-    async with rig_of(tmp_path) as rig:
-        rig.runtime.kill_orphans()
-    monkeypatch.undo()
-    assert find_marked([state_mark(tmp_path)]) == []
