@@ -2,117 +2,28 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import socket
-import time
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from azure.batch import BatchClient, models
-from docker_daemon import PASSWORD, USER, free_port
-from sdk_client import connect
+from azure.batch import models
+from container_place import Place, container_place, failure_of, machine_of, pool_of, settled
+from docker_daemon import free_port
 from waiting import WITHIN
 
 from azbatch_core import AccountSpec, AzureBatch, JobSpec, TaskSpec
-from azbatch_core.local import LocalBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from docker_daemon import DockerPlace
 
 
-@dataclass
-class Place:
-    """A local service whose pool runs containers, and a client of it."""
-
-    docker: DockerPlace
-    batch: BatchClient
-    local: LocalBatch
-    count: int = 0
-
-    def start(self, command: str, image: str | None = None, options: str = "", **settings: Any) -> str:
-        """Add a task; its id. What is not `task_…` is a container setting."""
-        self.count += 1
-        name = f"t{self.count}"
-        fields = {
-            key.removeprefix("task_"): settings.pop(key) for key in list(settings) if key.startswith("task_")
-        }
-        container = models.BatchTaskContainerSettings(
-            image_name=image or self.docker.image, container_run_options=options, **settings
-        )
-        task = models.BatchTaskCreateOptions(
-            id=name, command_line=command, container_settings=container, **fields
-        )
-        self.batch.create_task("j", task)
-        return name
-
-    def end(self, name: str) -> models.BatchTask:
-        """The task, once it is completed."""
-        return _once(lambda: self.batch.get_task("j", name), lambda found: found.state == "completed")
-
-    def run(
-        self, command: str, image: str | None = None, options: str = "", **settings: Any
-    ) -> models.BatchTask:
-        """The task, completed."""
-        return self.end(self.start(command, image, options, **settings))
-
-    def said(self, task: models.BatchTask, name: str = "stdout.txt") -> str:
-        """A file of a task."""
-        return b"".join(self.batch.download_task_file("j", str(task.id), name)).decode()
-
-
-def _once(look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
-    deadline = time.monotonic() + WITHIN
-    while not good(found := look()):
-        assert time.monotonic() < deadline, found
-    return found
-
-
-def _machine(**configuration: Any) -> models.VirtualMachineConfiguration:
-    return models.VirtualMachineConfiguration(
-        image_reference=models.BatchVmImageReference(
-            publisher="microsoft-dsvm", offer="ubuntu-hpc", sku="2204", version="latest"
-        ),
-        node_agent_sku_id="batch.node.ubuntu 22.04",
-        container_configuration=models.BatchContainerConfiguration(type="dockerCompatible", **configuration),
-    )
-
-
-def _pool(
-    name: str, machine: models.VirtualMachineConfiguration, **fields: Any
-) -> models.BatchPoolCreateOptions:
-    return models.BatchPoolCreateOptions(
-        id=name,
-        vm_size="standard_d2s_v3",
-        virtual_machine_configuration=machine,
-        target_dedicated_nodes=1,
-        task_slots_per_node=4,
-        **fields,
-    )
-
-
-def _registry(docker: DockerPlace, password: str = PASSWORD) -> models.ContainerRegistryReference:
-    return models.ContainerRegistryReference(registry_server=docker.server, username=USER, password=password)
-
-
 @pytest.fixture(scope="module")
 def place(docker: DockerPlace) -> Iterator[Place]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DOCKER_HOST", docker.host)
-        with LocalBatch(containers="docker") as local, connect(local) as batch:
-            batch.create_pool(_pool("p", _machine(container_image_names=[docker.image])))
-            batch.create_job(models.BatchJobCreateOptions(id="j", pool_info={"poolId": "p"}))
-            yield Place(docker, batch, local)
-
-
-def failure_of(task: models.BatchTask) -> tuple[str, str]:
-    """Code and Docker's words."""
-    info = task.execution_info.failure_info
-    return info.code, {pair.name: pair.value for pair in info.details or ()}.get("Message", "")
+    with container_place(docker) as made:
+        yield made
 
 
 def test_the_exit_code_and_output_are_the_container_s_and_it_is_removed(place: Place) -> None:
@@ -145,7 +56,7 @@ def test_output_is_in_the_file_while_the_container_runs(place: Place) -> None:
         except Exception:  # noqa: BLE001 - the task has not begun
             return b""
 
-    _once(read, lambda text: text == b"here\n")
+    settled(read, lambda text: text == b"here\n")
     (container,) = place.docker.containers()
     info = place.batch.get_task("j", name).execution_info.container_info
     assert (info.container_id, info.state) == (container, "running")
@@ -153,7 +64,7 @@ def test_output_is_in_the_file_while_the_container_runs(place: Place) -> None:
     task = place.end(name)
     assert (task.execution_info.exit_code, task.execution_info.failure_info.code) == (137, "TaskEnded")
     assert task.execution_info.container_info.container_id == container
-    _once(place.docker.containers, lambda found: not found)
+    settled(place.docker.containers, lambda found: not found)
 
 
 def test_wall_time_kills_the_container(place: Place) -> None:
@@ -268,91 +179,6 @@ def test_a_program_that_is_not_in_the_image(place: Place) -> None:
     assert (task.execution_info.exit_code, task.execution_info.container_info.state) == (None, "created")
 
 
-def test_an_image_is_pulled_with_the_task_s_login(place: Place, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    place.docker.forget_remote()
-    wrong = place.run("echo x", place.docker.remote, registry=_registry(place.docker, "wrong secret"))
-    code, said = failure_of(wrong)
-    assert code == "ContainerInvalidRegistry"
-    assert "401" in said
-    nobody = failure_of(place.run("echo x", place.docker.remote))
-    assert nobody[0] == "ContainerInvalidImage"
-    assert "no basic auth credentials" in nobody[1]
-    task = place.run("echo there", place.docker.remote, registry=_registry(place.docker))
-    assert place.said(task) == "there\n", task.execution_info
-    for secret in (PASSWORD, "wrong secret"):
-        assert secret not in caplog.text
-        assert secret not in str(wrong.as_dict())
-        assert secret not in str(task.as_dict())
-    assert not list(place.local.state_dir.glob("containers/*")), "no login and no variables are left there"
-
-
-def test_an_image_that_does_not_exist(place: Place) -> None:
-    image = f"{place.docker.server}/far/none:2"
-    code, said = failure_of(place.run("echo x", image, registry=_registry(place.docker)))
-    assert code == "ContainerInvalidImage"
-    assert f"manifest for {image} not found" in said
-
-
-def test_a_registry_that_is_not_there(place: Place) -> None:
-    registry = models.ContainerRegistryReference(registry_server="127.0.0.1:1", username="u", password="p")
-    code, said = failure_of(place.run("echo x", "127.0.0.1:1/image", registry=registry))
-    assert code == "ContainerInvalidRegistry"
-    assert "connection refused" in said
-
-
-def test_a_pull_that_hangs_ends_with_its_task(place: Place) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as mute:
-        mute.settimeout(WITHIN)
-        name = place.start("echo x", f"127.0.0.1:{mute.getsockname()[1]}/image")
-        caller, _ = mute.accept()
-        with caller:
-            place.batch.terminate_task("j", name)
-            task = place.end(name)
-    assert failure_of(task)[0] == "TaskEnded"
-    assert (task.execution_info.exit_code, task.execution_info.container_info) == (None, None)
-
-
-def test_a_pool_s_registry_serves_its_images_and_its_start_task_runs_in_one(
-    place: Place,
-) -> None:
-    place.docker.forget_remote()
-    start = models.BatchStartTask(
-        command_line="sh -c 'id > $AZ_BATCH_NODE_SHARED_DIR/started'",
-        container_settings=models.BatchTaskContainerSettings(image_name=place.docker.remote),
-        wait_for_success=True,
-    )
-    machine = _machine(
-        container_image_names=[place.docker.remote], container_registries=[_registry(place.docker)]
-    )
-    place.batch.create_pool(_pool("fetching", machine, start_task=start))
-    (node,) = _once(
-        lambda: list(place.batch.list_nodes("fetching")),
-        lambda found: found and found[0].state not in {"creating", "starting", "waitingforstarttask"},
-    )
-    assert node.state == "idle", node.as_dict()
-    assert node.start_task_info.container_info.state == "exited"
-    assert place.docker.docker("images", "--quiet", place.docker.remote)
-    assert PASSWORD not in str(place.batch.get_pool("fetching").as_dict())
-
-
-@pytest.mark.parametrize(
-    ("password", "code"), [(PASSWORD, "ContainerInvalidImage"), ("wrong", "ContainerInvalidRegistry")]
-)
-def test_a_node_whose_images_cannot_be_had_is_unusable(place: Place, password: str, code: str) -> None:
-    machine = _machine(
-        container_image_names=[f"{place.docker.server}/far/none:3"],
-        container_registries=[_registry(place.docker, password)],
-    )
-    name = f"unusable-{code}"
-    place.batch.create_pool(_pool(name, machine))
-    (node,) = _once(
-        lambda: list(place.batch.list_nodes(name)),
-        lambda found: found and found[0].state not in {"creating", "starting"},
-    )
-    assert (node.state, node.errors[0].code) == ("unusable", code)
-
-
 def test_preparation_and_release_tasks_run_in_containers(place: Place) -> None:
     container = models.BatchTaskContainerSettings(image_name=place.docker.image)
     where = "$AZ_BATCH_NODE_SHARED_DIR"
@@ -372,7 +198,7 @@ def test_preparation_and_release_tasks_run_in_containers(place: Place) -> None:
         id="t", command_line=f"sh -c 'cat {where}/prepared'", container_settings=container
     )
     place.batch.create_task("prepared", task)
-    _once(lambda: place.batch.get_task("prepared", "t"), lambda found: found.state == "completed")
+    settled(lambda: place.batch.get_task("prepared", "t"), lambda found: found.state == "completed")
     assert b"".join(place.batch.download_task_file("prepared", "t", "stdout.txt")) == b"prepared\n"
     place.batch.begin_terminate_job("prepared", options={"terminateReason": "done"}).wait()
     (info,) = list(place.batch.list_job_preparation_and_release_task_status("prepared"))
@@ -383,8 +209,8 @@ def test_preparation_and_release_tasks_run_in_containers(place: Place) -> None:
 
 def test_a_multi_instance_task_in_containers(place: Place) -> None:
     port = free_port()
-    machine = _machine(container_image_names=[place.docker.image])
-    pool = _pool("members", machine, enable_inter_node_communication=True)
+    machine = machine_of(container_image_names=[place.docker.image])
+    pool = pool_of("members", machine, enable_inter_node_communication=True)
     pool.target_dedicated_nodes, pool.task_slots_per_node = 2, 1
     place.batch.create_pool(pool)
     place.batch.create_job(models.BatchJobCreateOptions(id="meet", pool_info={"poolId": "members"}))
@@ -400,10 +226,10 @@ def test_a_multi_instance_task_in_containers(place: Place) -> None:
         ),
     )
     place.batch.create_task("meet", task)
-    found = _once(lambda: place.batch.get_task("meet", "g"), lambda found: found.state == "completed")
+    found = settled(lambda: place.batch.get_task("meet", "g"), lambda found: found.state == "completed")
     assert found.execution_info.result == "success", found.execution_info
     assert b"".join(place.batch.download_task_file("meet", "g", "stdout.txt")) == b"hello\n"
-    (subtask,) = _once(
+    (subtask,) = settled(
         lambda: list(place.batch.list_subtasks("meet", "g")), lambda found: found[0].state == "completed"
     )
     ids = {found.execution_info.container_info.container_id, subtask.container_info.container_id}

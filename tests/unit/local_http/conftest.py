@@ -12,6 +12,11 @@ from email.utils import formatdate
 from urllib.parse import parse_qs
 
 import pytest
+from made_up_engine import MadeUpEngine
+
+from azbatch_core.local.auth import SharedKey
+from azbatch_core.local.http.dispatch import BatchApplication
+from azbatch_core.local.routes.table import OPERATIONS
 
 ACCOUNT = "devaccount"
 KEY = base64.b64encode(b"a key that is made up for tests").decode()
@@ -103,3 +108,16 @@ def request_to():
 @pytest.fixture
 def sign():
     return signature
+
+
+@pytest.fixture
+def engine():
+    return MadeUpEngine()
+
+
+@pytest.fixture
+def ask(engine, account_key, request_to):
+    application = BatchApplication(
+        engine, SharedKey("devaccount", account_key), OPERATIONS, "http://127.0.0.1:1"
+    )
+    return lambda *arguments, **headers: request_to(application, *arguments, **headers)
