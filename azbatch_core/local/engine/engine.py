@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine import striking
 from azbatch_core.local.engine.account import Account
-from azbatch_core.local.engine.fault_commands import FaultCommands
-from azbatch_core.local.engine.job_commands import JobCommands
-from azbatch_core.local.engine.node_access import NodeAccessCommands
-from azbatch_core.local.engine.node_commands import NodeCommands
-from azbatch_core.local.engine.packages import PackageCommands
-from azbatch_core.local.engine.pool_commands import PoolCommands
+from azbatch_core.local.engine.commands.faults import FaultCommands
+from azbatch_core.local.engine.commands.jobs import JobCommands
+from azbatch_core.local.engine.commands.node_access import NodeAccessCommands
+from azbatch_core.local.engine.commands.nodes import NodeCommands
+from azbatch_core.local.engine.commands.packages import PackageCommands
+from azbatch_core.local.engine.commands.pools import PoolCommands
+from azbatch_core.local.engine.commands.schedules import ScheduleCommands
+from azbatch_core.local.engine.commands.tasks import TaskCommands
 from azbatch_core.local.engine.recovery import recover
-from azbatch_core.local.engine.schedule_commands import ScheduleCommands
-from azbatch_core.local.engine.task_commands import TaskCommands
 from azbatch_core.local.engine.tick import tick
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.faults import Faults

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from azbatch_core.local.engine.base import Commands
 from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules.packages import folder_name, variables
 from azbatch_core.local.runtime.base import Package
@@ -14,37 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from azbatch_core.local.engine.account import Account
-    from azbatch_core.local.store.applications import Application
     from azbatch_core.local.store.records import Doc
 
-__all__ = ["PackageCommands", "refuse_unknown", "resolve"]
+__all__ = ["refuse_unknown", "resolve"]
 
 _POOL_MOST = 10
 _MISSING = "The specified application package does not exist."
 _NO_DEFAULT = "The reference names no version, and the application has no default version."
-
-
-class PackageCommands(Commands):
-    """Applications."""
-
-    def page(self) -> list[Doc]:
-        """All applications, in the order of their ids."""
-        return [_document(found) for found in applications.read_all(self.account.settings.state_dir)]
-
-    def get(self, application_id: str) -> Doc:
-        """An application.
-
-        Raises:
-            BatchError: ApplicationNotFound.
-        """
-        found = applications.find(self.account.settings.state_dir, application_id)
-        if found is None:
-            raise BatchError("ApplicationNotFound")
-        return _document(found)
-
-
-def _document(found: Application) -> Doc:
-    return {"id": found.id, "displayName": found.display_name, "versions": list(found.versions)}
 
 
 def refuse_unknown(account: Account, body: Doc, *, pool: bool = False) -> None:

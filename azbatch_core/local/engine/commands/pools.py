@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine import allocation, scaling
-from azbatch_core.local.engine.base import Commands
+from azbatch_core.local.engine.commands.base import Commands
+from azbatch_core.local.engine.commands.paging import in_order, page
 from azbatch_core.local.engine.packages import refuse_unknown
-from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import pools as rules
 from azbatch_core.local.wire.durations import TICKS_PER_SECOND
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from azbatch_core.local.engine.account import Account
-    from azbatch_core.local.engine.paging import Listed
+    from azbatch_core.local.engine.commands.paging import Listed
     from azbatch_core.local.odata.parser import Match
     from azbatch_core.local.store.records import Doc, Pool
 
@@ -75,9 +75,8 @@ class PoolCommands(Commands):
 
         `hints` (`{"state": …}`) may narrow what `match` is asked about.
         """
-        state = (hints or {}).get("state")
-        pools = [pool for pool in self.account.pools.values() if state in {None, pool.state}]
-        return page(by_id(pools, lambda pool: pool.id, after), self._pool_doc, match, limit)
+        ordered = in_order(self.account.pools.values(), after, hints)
+        return page(ordered, self._pool_doc, match, limit)
 
     def patch(self, pool_id: str, body: Doc) -> Doc:
         """Replace what the body gives (PATCH). Nodes that are there keep their start task until a reboot.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine import striking
-from azbatch_core.local.engine.base import Commands
+from azbatch_core.local.engine.commands.base import Commands
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.faults import FaultError, read_fault
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import orjson
 
 from azbatch_core.local.engine import retention, tasks
-from azbatch_core.local.engine.base import Commands
-from azbatch_core.local.engine.job_commands import find_job, find_live_job
+from azbatch_core.local.engine.commands.base import Commands
+from azbatch_core.local.engine.commands.jobs import find_job, find_live_job
+from azbatch_core.local.engine.commands.paging import page
 from azbatch_core.local.engine.packages import refuse_unknown
-from azbatch_core.local.engine.paging import page
 from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules import tasks as rules
 from azbatch_core.local.rules.checks import check_at_least, check_seconds
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from azbatch_core.local.engine.paging import Listed
+    from azbatch_core.local.engine.commands.paging import Listed
     from azbatch_core.local.odata.parser import Condition, Match
     from azbatch_core.local.rules.tasks import Needs
     from azbatch_core.local.store.records import Doc, Job

@@ -5,7 +5,7 @@ In the order of ids, continued after the last id shown, so that no change in bet
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -13,12 +13,24 @@ if TYPE_CHECKING:
     from azbatch_core.local.odata.parser import Match
     from azbatch_core.local.store.records import Doc
 
-__all__ = ["Listed", "by_id", "page"]
-
-_T = TypeVar("_T")
+__all__ = ["Listed", "by_id", "in_order", "page"]
 
 if TYPE_CHECKING:
     Listed = tuple[list[Doc], str | None]
+
+
+class _HasState(Protocol):
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def state(self) -> str:
+        """Its state."""
+
+
+_T = TypeVar("_T")
+_R = TypeVar("_R", bound=_HasState)
 
 
 def page(
@@ -50,3 +62,10 @@ def by_id(items: Iterable[_T], key: Callable[[_T], str], after: str | None) -> l
     if after is None:
         return ordered
     return [item for item in ordered if key(item).lower() > after.lower()]
+
+
+def in_order(records: Iterable[_R], after: str | None, hints: Mapping[str, str] | None) -> list[_R]:
+    """Records in the order of their ids, those after an id; `hints` (`{"state": …}`) leave some out."""
+    state = (hints or {}).get("state")
+    found = [record for record in records if state in {None, record.state}]
+    return by_id(found, lambda record: record.id, after)

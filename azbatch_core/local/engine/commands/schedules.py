@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from azbatch_core.local.engine import schedules
-from azbatch_core.local.engine.base import Commands
+from azbatch_core.local.engine.commands.base import Commands
+from azbatch_core.local.engine.commands.paging import by_id, in_order, page
 from azbatch_core.local.engine.new_jobs import refuse_above_quota
 from azbatch_core.local.engine.packages import refuse_unknown
-from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import schedules as rules
 from azbatch_core.local.rules.jobs import job_document
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from azbatch_core.local.engine.account import Account
-    from azbatch_core.local.engine.paging import Listed
+    from azbatch_core.local.engine.commands.paging import Listed
     from azbatch_core.local.odata.parser import Match
     from azbatch_core.local.store.records import Doc
 
@@ -81,9 +81,8 @@ class ScheduleCommands(Commands):
 
         `hints` (`{"state": …}`) may narrow what `match` is asked about.
         """
-        state = (hints or {}).get("state")
-        found = [schedule for schedule in self.account.schedules.values() if state in {None, schedule.state}]
-        return page(by_id(found, lambda item: item.id, after), self._document, match, limit)
+        ordered = in_order(self.account.schedules.values(), after, hints)
+        return page(ordered, self._document, match, limit)
 
     def jobs(
         self, schedule_id: str, match: Match | None = None, after: str | None = None, limit: int = 1000

@@ -6,8 +6,8 @@ import uuid
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from azbatch_core.local.engine.base import Commands
-from azbatch_core.local.engine.node_commands import find_node
+from azbatch_core.local.engine.commands.base import Commands
+from azbatch_core.local.engine.commands.nodes import find_node
 from azbatch_core.local.engine.node_logs import log_files
 from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules import node_access as rules

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine import jobs
-from azbatch_core.local.engine.base import Commands
+from azbatch_core.local.engine.commands.base import Commands
+from azbatch_core.local.engine.commands.paging import by_id, in_order, page
 from azbatch_core.local.engine.new_jobs import new_job, refuse_above_quota
 from azbatch_core.local.engine.packages import refuse_unknown
-from azbatch_core.local.engine.paging import by_id, page
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules import jobs as rules
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from azbatch_core.local.engine.account import Account
-    from azbatch_core.local.engine.paging import Listed
+    from azbatch_core.local.engine.commands.paging import Listed
     from azbatch_core.local.odata.parser import Match
     from azbatch_core.local.store.records import Doc, Job, Preparation
 
@@ -70,9 +70,7 @@ class JobCommands(Commands):
 
         `hints` (`{"state": …}`) may narrow what `match` is asked about.
         """
-        state = (hints or {}).get("state")
-        found = [job for job in self.account.jobs.values() if state in {None, job.state}]
-        ordered = by_id(found, lambda job: job.id, after)
+        ordered = in_order(self.account.jobs.values(), after, hints)
         return page(ordered, lambda job: rules.job_document(job, self.account.base), match, limit)
 
     def patch(self, job_id: str, body: Doc) -> Doc:

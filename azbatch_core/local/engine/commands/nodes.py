@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine import node_actions
-from azbatch_core.local.engine.base import Commands
-from azbatch_core.local.engine.paging import by_id, page
-from azbatch_core.local.engine.pool_commands import find_pool
+from azbatch_core.local.engine.commands.base import Commands
+from azbatch_core.local.engine.commands.paging import by_id, in_order, page
+from azbatch_core.local.engine.commands.pools import find_pool
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules.nodes import node_counts, node_document, refuse_unless
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from azbatch_core.local.engine.account import Account
-    from azbatch_core.local.engine.paging import Listed
+    from azbatch_core.local.engine.commands.paging import Listed
     from azbatch_core.local.odata.parser import Match
     from azbatch_core.local.rules.nodes import GoingDown
     from azbatch_core.local.store.records import Deallocation, Doc, Node
@@ -49,9 +49,8 @@ class NodeCommands(Commands):
             BatchError: PoolNotFound.
         """
         pool = find_pool(self.account, pool_id)
-        state = (hints or {}).get("state")
-        nodes = [node for node in self.account.pool_nodes[pool.key].values() if state in {None, node.state}]
-        return page(by_id(nodes, lambda node: node.id, after), self._node_doc, match, limit)
+        ordered = in_order(self.account.pool_nodes[pool.key].values(), after, hints)
+        return page(ordered, self._node_doc, match, limit)
 
     def go_down(self, pool_id: str, node_id: str, state: GoingDown, option: Deallocation) -> None:
         """Reboot, reimage or deallocate a node; on return it is in `state`, and what it ran is ending.

@@ -1,0 +1,1 @@
+"""What requests make an account do, by resource. What goes on by itself is one folder up."""
