@@ -173,16 +173,20 @@ class JobHandle:
             if states is None or task.state in states:
                 yield task
 
-    def members(self, task_id: str) -> tuple[MemberStatus, ...]:
+    def members(self, task_id: str, max_age: float = 0.0) -> tuple[MemberStatus, ...]:
         """How the members of a gang stand, by rank: as many as it has nodes. Empty for a plain task.
 
         Batch tells of the end of members a few seconds later than of that of their task.
+
+        Args:
+            task_id: The gang.
+            max_age: Seconds, as for `look`.
 
         Raises:
             NotFound: There is no such job or task.
         """
         shared = watch(self._connection, self.id)
-        return shared.gangs.members(shared.look().task(task_id))
+        return shared.gangs.members(shared.look(max_age).task(task_id), max_age)
 
     def logs(
         self,

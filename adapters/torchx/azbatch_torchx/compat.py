@@ -22,9 +22,9 @@ def make(cls: type[T], **values: Any) -> T:
     return cls(**{name: value for name, value in values.items() if name in known})
 
 
-def replaced(role: Any, *, app_id: str, rank0_env: str) -> Any:
-    """A copy of a one-replica role with TorchX's macros replaced; do it once, or ``$$`` becomes nothing."""
-    values = make(specs.macros.Values, img_root="", app_id=app_id, replica_id="0", rank0_env=rank0_env)
+def replaced(role: Any, **macros: str) -> Any:
+    """A copy of a role with TorchX's macros replaced; do it once, or ``$$`` becomes nothing."""
+    values = make(specs.macros.Values, img_root="", **macros)
     return values.apply(role)
 
 

@@ -40,12 +40,18 @@ def lines(chunks: Iterable[LogChunk]) -> Iterator[str]:
 
 
 def of_task(
-    job: JobHandle, task_id: str, stream: LogStream, regex: str | None, *, follow: bool
+    job: JobHandle,
+    task_id: str,
+    stream: LogStream,
+    regex: str | None,
+    *,
+    follow: bool,
+    member: int | None = None,
 ) -> Iterator[str]:
-    """The lines of a task that match; what cannot be read is logged, and ends them."""
+    """The lines of a task, or of a member, that match; what cannot be read is logged, and ends them."""
     wanted = re.compile(regex) if regex else None
     try:
-        for line in lines(job.logs(task_id, stream, follow=follow)):
+        for line in lines(job.logs(task_id, stream, follow=follow, member=member)):
             if wanted is None or wanted.search(line):
                 yield line
     except AzBatchError as error:

@@ -22,7 +22,7 @@ from azbatch_core import (
     TaskSpec,
 )
 from azbatch_core.specs import slug
-from azbatch_torchx import mounts, stamp
+from azbatch_torchx import gangs, mounts, stamp
 from azbatch_torchx.options import NO_LIMIT, REGISTRY_PASSWORD
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from azbatch_torchx.options import RunOptions
     from azbatch_torchx.roles import AppLike, ResourceLike, RoleLike
 
-RANK0_ENV: Final = "TORCHX_RANK0_HOST"
-"""The variable that holds the address of replica 0."""
 VM_SIZE: Final = "azure_batch.vm_size"
 GPU_MODEL: Final = "azure_batch.gpu_model"
 """Capabilities of a TorchX resource that this scheduler reads."""
@@ -132,21 +130,24 @@ def _fields(role: RoleLike, options: RunOptions, notes: list[str]) -> dict[str, 
         raise SpecError("has mounts, and containers=false", hint="mounts are of containers: leave one out")
     return {
         "display_name": role.name[:_MAX_DISPLAY_NAME],
-        "command": mounts.linked((role.entrypoint, *role.args), wanted.volumes),
+        "command": mounts.linked(_command(role), wanted.volumes),
         "container": _container(role, options, wanted.options) if options.containers else None,
         "resources": _resources(role.resource, options, notes),
         "environment": _environment(role),
         "elevated": bool(wanted.volumes),
+        "gang": {"nodes": role.num_replicas} if role.num_replicas > _ONE_NODE else None,
     }
+
+
+def _command(role: RoleLike) -> tuple[str, ...]:
+    if role.num_replicas > _ONE_NODE:
+        return gangs.command(role.entrypoint, role.args, role.env)
+    return (role.entrypoint, *role.args)
 
 
 def _check_replicas(role: RoleLike, notes: list[str]) -> None:
     if role.num_replicas < 1:
         raise SpecError(f"has {role.num_replicas} replicas: at least one must run", field="num_replicas")
-    if role.num_replicas > _ONE_NODE:
-        raise SpecError(
-            f"has {role.num_replicas} replicas: this version runs roles of one replica", field="num_replicas"
-        )
     if role.min_replicas is not None and role.min_replicas < role.num_replicas:
         notes.append(
             f"role {role.name!r}: min_replicas is {role.min_replicas}, and Batch starts all or none:"
@@ -199,7 +200,9 @@ def _resources(resource: ResourceLike, options: RunOptions, notes: list[str]) ->
 
 
 def _environment(role: RoleLike) -> dict[str, str]:
-    return {"TORCHX_REPLICA_ID": "0", RANK0_ENV: "localhost", **role.env}
+    if role.num_replicas > _ONE_NODE:
+        return gangs.environment(role.env)
+    return {gangs.REPLICA_ENV: "0", gangs.RANK0_ENV: "localhost", **role.env}
 
 
 def _retry(role: RoleLike, roles: int) -> RetryPolicy:
@@ -212,6 +215,12 @@ def _retry(role: RoleLike, roles: int) -> RetryPolicy:
             "retry policy APPLICATION restarts all roles together, and Batch restarts a task alone",
             field="retry_policy",
             hint="use REPLICA, or one role",
+        )
+    if role.num_replicas > _ONE_NODE and policy not in {"APPLICATION", "ROLE"}:
+        raise SpecError(
+            f"retry policy {policy} restarts one replica, and Batch restarts all nodes of a gang together",
+            field="retry_policy",
+            hint="use APPLICATION, or max_retries=0",
         )
     if policy not in {"APPLICATION", "REPLICA", "ROLE"}:
         raise SpecError(

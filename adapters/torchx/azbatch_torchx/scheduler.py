@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Dict, Final  # the config type, which TorchX looks at
 
 from torchx import specs
@@ -18,10 +18,10 @@ from torchx.specs import AppDryRunInfo, AppState, ReplicaStatus, RoleStatus
 from azbatch_torchx import app_ids, compat, options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from azbatch_core import AzureBatch, JobHandle, JobStatus, TaskStatus
+    from azbatch_core import AzureBatch, JobHandle, JobStatus, MemberStatus, TaskStatus
     from azbatch_torchx.request import Request
     from azbatch_torchx.stamp import AppStamp, RoleStamp
 
@@ -53,7 +53,7 @@ class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
             client = self._client(options.account_of(cfg))
             job_id = mapping.job_id_of(app.name, secrets.token_hex(4))
             app_id = app_ids.join(client.account.name, job_id)
-            roles = [compat.replaced(role, app_id=app_id, rank0_env=mapping.RANK0_ENV) for role in app.roles]
+            roles = [_replaced(role, app_id) for role in app.roles]
             mapped = mapping.to_job(app, roles, job_id, chosen, compat.version())
             return AppDryRunInfo(Request(client.plan(mapped.job), mapped.notes), str)
 
@@ -82,6 +82,7 @@ class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
         if found is None:
             return None
         client, app, status, tasks = found
+        job = self._job(app_id)
         by_id = {task.id.lower(): task for task in tasks}
         return compat.make(
             DescribeAppResponse,
@@ -93,7 +94,7 @@ class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
             ui_url=links.of_job(client.account, status.id),
             metadata=stamp.own_metadata(status.metadata),
             roles=[_role(role) for role in app.roles],
-            roles_statuses=[_role_status(role, by_id) for role in app.roles],
+            roles_statuses=[_role_status(role, by_id.get(role.task.lower()), job) for role in app.roles],
         )
 
     def describe_native(self, app_id: str) -> AppDryRunInfo | None:
@@ -153,7 +154,8 @@ class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
         if role is None or not 0 <= k < role.replicas:
             raise ValueError(f"{app_id} has no replica {k} of a role {role_name!r}")
         stream = logs.STREAMS[getattr(streams, "value", streams)]
-        return logs.of_task(self._job(app_id), role.task, stream, regex, follow=should_tail)
+        member = k if role.replicas > 1 else None
+        return logs.of_task(self._job(app_id), role.task, stream, regex, follow=should_tail, member=member)
 
     def _cancel_existing(self, app_id: str) -> None:
         self._job(app_id).cancel()
@@ -221,23 +223,41 @@ def _refusing() -> Iterator[None]:
         raise compat.Refused(str(error)) from error
 
 
+def _replaced(role: specs.Role, app_id: str) -> specs.Role:
+    """The role with its macros replaced; of several replicas each node fills in its own number."""
+    from azbatch_torchx import gangs
+
+    replica_id = "0" if role.num_replicas == 1 else gangs.REPLICA_ID
+    return compat.replaced(role, app_id=app_id, replica_id=replica_id, rank0_env=gangs.RANK0_ENV)
+
+
 def _role(role: RoleStamp) -> specs.Role:
     return compat.make(specs.Role, name=role.name, image=role.image, num_replicas=role.replicas)
 
 
-def _role_status(role: RoleStamp, tasks: Mapping[str, TaskStatus]) -> RoleStatus:
+def _role_status(role: RoleStamp, task: TaskStatus | None, job: JobHandle) -> RoleStatus:
+    from azbatch_core import NotFound
     from azbatch_torchx import states
 
-    task = tasks.get(role.task.lower())
-    replica = compat.make(
-        ReplicaStatus,
-        id=0,
-        state=AppState[states.replica_state(task)],
+    replicas: Sequence[TaskStatus | MemberStatus | None] = [task] * role.replicas
+    if role.replicas > 1 and task is not None:
+        with suppress(NotFound):  # it was deleted since
+            members = job.members(task.id, max_age=FRESH)
+            replicas = members[: role.replicas]
+    return RoleStatus(
         role=role.name,
-        hostname=(task.node_id if task else None) or "",
-        structured_error_msg=states.error_file(task) or specs.NONE,
+        replicas=[
+            compat.make(
+                ReplicaStatus,
+                id=number,
+                state=AppState[states.replica_state(replica)],
+                role=role.name,
+                hostname=(replica.node_id if replica else None) or "",
+                structured_error_msg=states.error_file(replica) or specs.NONE,
+            )
+            for number, replica in enumerate(replicas)
+        ],
     )
-    return RoleStatus(role=role.name, replicas=[replica])
 
 
 def create_scheduler(session_name: str, **kwargs: object) -> AzureBatchScheduler:  # noqa: ARG001  # TorchX passes what it has

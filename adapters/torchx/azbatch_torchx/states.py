@@ -13,7 +13,7 @@ from azbatch_core import JobState, TaskState
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from azbatch_core import JobStatus, TaskStatus
+    from azbatch_core import JobStatus, MemberStatus, TaskStatus
 
 APP_STATES: Final[Mapping[JobState, str]] = {
     JobState.PENDING: "PENDING",
@@ -50,7 +50,7 @@ def app_state(status: JobStatus, tasks: Iterable[TaskStatus]) -> str:
     return "PENDING" if waits else state
 
 
-def replica_state(task: TaskStatus | None) -> str:
+def replica_state(task: TaskStatus | MemberStatus | None) -> str:
     """A replica's state; None is a task that the service does not list yet."""
     return REPLICA_STATES[task.state] if task is not None else "PENDING"
 
@@ -68,7 +68,7 @@ def message(status: JobStatus) -> str:
     return status.reason or ""
 
 
-def error_file(task: TaskStatus | None) -> str | None:
+def error_file(task: TaskStatus | MemberStatus | None) -> str | None:
     """A failure as torchelastic's error file has it, the one form that both TorchX lines read; or None."""
     if task is None or task.state is not TaskState.FAILED:
         return None

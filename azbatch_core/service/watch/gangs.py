@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.errors import AzBatchError, NotFound
@@ -20,7 +21,7 @@ _SURE = 2  # of so few members, each one's rank is known without addresses
 
 
 class Gangs:
-    """The gangs of one job. What cannot change any more is asked for once."""
+    """The gangs of one job. What cannot change any more is asked for once. For several threads."""
 
     def __init__(self, connection: Connection, job_id: str) -> None:
         self._connection = connection
@@ -29,20 +30,33 @@ class Gangs:
         self._missing: set[str] = set()
         self._plain: dict[str, TaskStatus] = {}
         self._over: dict[str, tuple[TaskStatus, tuple[MemberStatus, ...]]] = {}
+        self._seen: dict[str, tuple[float, TaskStatus, tuple[MemberStatus, ...]]] = {}
+        self._lock = threading.RLock()
 
-    def members(self, task: TaskStatus) -> tuple[MemberStatus, ...]:
+    def members(self, task: TaskStatus, max_age: float = 0.0) -> tuple[MemberStatus, ...]:
         """The members of a gang, by rank; a plain task has none.
 
         Args:
             task: As a snapshot has it, or as its record alone tells.
+            max_age: Seconds. What was listed not longer ago, of a task that stands the same, is good enough.
 
         Raises:
             NotFound: There is no such task any more.
         """
         if not task.nodes:
             return ()
-        if task.member is not None:
-            task = self._plain.get(task.id, task)
+        with self._lock:
+            if task.member is not None:
+                task = self._plain.get(task.id, task)
+            at, before, members = self._seen.get(task.id, (0.0, task, ()))
+            now = self._connection.clock.monotonic()
+            if members and before == task and now - at <= max_age:
+                return members
+            members = self._members(task)
+            self._seen[task.id] = (self._connection.clock.monotonic(), task, members)
+            return members
+
+    def _members(self, task: TaskStatus) -> tuple[MemberStatus, ...]:
         known = self._over.get(task.id)
         if known is not None and _same_try(known[0], task):
             return known[1]
