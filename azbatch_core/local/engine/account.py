@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from azbatch_core.local.clock import Clock
     from azbatch_core.local.engine.execution import Execution, StopReason
-    from azbatch_core.local.engine.gangs import Hold
+    from azbatch_core.local.engine.holds import Hold
     from azbatch_core.local.engine.scaling import Samples
     from azbatch_core.local.faults import Faults
     from azbatch_core.local.runtime.base import Outcome, Running, Runtime
@@ -50,6 +50,7 @@ class Account(Timing):
     Attributes:
         base: The service's URL, no slash at the end.
         befall: Lets faults strike a node; put in by the engine.
+        node_ids: All nodes by id, which no two pools share.
         addresses: Loopback addresses that nodes have.
         free: Slots of the nodes of a pool that take tasks.
         capacity_back: When (in ticks) there is room again for a preempted node.
@@ -89,6 +90,7 @@ class Account(Timing):
         self.samples: dict[int, Samples] = {}
 
         self.nodes: dict[int, Node] = {}
+        self.node_ids: dict[str, Node] = {}
         self.addresses: set[str] = set()
         self.capacity_back: dict[int, int] = {}
         self._places: dict[int, NodePlace] = {}
@@ -149,6 +151,7 @@ class Account(Timing):
     def add_node(self, node: Node) -> None:
         """Take a node into the maps."""
         self.nodes[node.key] = node
+        self.node_ids[node.id] = node
         self.pool_nodes[node.pool][node.key] = node
         self.on_node.setdefault(node.key, {})
         self.addresses.add(node.address)
@@ -157,7 +160,8 @@ class Account(Timing):
     def drop_node(self, node: Node) -> None:
         """Forget a node on which nothing runs."""
         self.free[node.pool].drop(node.key)
-        del self.nodes[node.key], self.pool_nodes[node.pool][node.key], self.on_node[node.key]
+        del self.nodes[node.key], self.node_ids[node.id]
+        del self.pool_nodes[node.pool][node.key], self.on_node[node.key]
         self._places.pop(node.key, None)
         self.capacity_back.pop(node.key, None)
         self.addresses.discard(node.address)
@@ -214,6 +218,11 @@ class Account(Timing):
         self.touch(job)
         self.schedule_job(job)
         self.due_jobs[job.key] = None
+
+    def find_node(self, pool: Pool, node_id: str) -> Node | None:
+        """A pool's node by id, in any case."""
+        node = self.node_ids.get(node_id.lower())
+        return node if node is not None and node.pool == pool.key else None
 
     def set_node_state(self, node: Node, state: NodeState) -> None:
         """Move a node on."""

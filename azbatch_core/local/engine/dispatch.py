@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import orjson
 
 from azbatch_core.local.engine import gangs, managers, tasks
+from azbatch_core.local.engine.holds import Kept
+from azbatch_core.local.rules.tasks import wanted_node
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
@@ -29,14 +31,14 @@ def fill_pool(account: Account, pool: Pool) -> None:
         job for job in account.pool_jobs.get(pool.id.lower(), {}).values() if account.counts[job.key].ready
     ]
     jobs.sort(key=lambda job: (-job.spec["priority"], job.key))
-    kept = gangs.Kept()
+    kept = Kept()
     for job in jobs:
         if not free.largest:
             return
         _fill_from(account, pool, free, job, kept)
 
 
-def _fill_from(account: Account, pool: Pool, free: FreeSlots, job: Job, kept: gangs.Kept) -> None:
+def _fill_from(account: Account, pool: Pool, free: FreeSlots, job: Job, kept: Kept) -> None:
     pack = pool.spec["taskSchedulingPolicy"]["nodeFillType"] == "pack"
     barred = account.barred.get(job.key, ())
     parallel = job.spec["maxParallelTasks"]
@@ -82,5 +84,5 @@ def _start_manager(
 def _preferred(account: Account, pool: Pool, row: ReadyTask, spec: Doc) -> int | None:
     if _AFFINITY not in row.spec:
         return None
-    wanted = str((spec.get("affinityInfo") or {}).get("affinityId", "")).removeprefix("TVM:").lower()
-    return next((node.key for node in account.pool_nodes[pool.key].values() if node.id == wanted), None)
+    node = account.find_node(pool, wanted_node(spec))
+    return None if node is None else node.key

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Execution:
     node: Node
     job: Job | None
     task_id: str
-    spec: Doc
+    spec: Doc = field(repr=False)
     seq: int = 0
     slots: int = 0
     retries: int = 0

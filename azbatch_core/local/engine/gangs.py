@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from azbatch_core.local.engine import preparation, tasks
+from azbatch_core.local.engine import holds, preparation, tasks
 from azbatch_core.local.engine.execution import Execution
 from azbatch_core.local.rules import gangs as rules
-from azbatch_core.local.rules.tasks import recent_info
+from azbatch_core.local.rules.tasks import recent_info, wanted_node
 from azbatch_core.local.rules.times import ticks_of
 from azbatch_core.local.runtime.failures import failure
 from azbatch_core.local.store.subtasks import Subtask
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     import asyncio
 
     from azbatch_core.local.engine.account import Account
+    from azbatch_core.local.engine.holds import Kept
     from azbatch_core.local.runtime.base import Outcome
     from azbatch_core.local.store.records import Doc, Job, Node, Pool
     from azbatch_core.local.store.task_rows import ReadyTask
 
-__all__ = ["Gang", "Hold", "Kept", "place", "recover", "run", "settle"]
+__all__ = ["Gang", "place", "recover", "run", "settle"]
 
-_HOLD = 60.0
 _KILLED = -9
 
 
@@ -67,30 +67,6 @@ class Gang:
         return len(self.ended) == len(self.members)
 
 
-# Onto nodes
-
-
-@dataclass
-class Hold:
-    """The gang that a pool keeps free nodes for.
-
-    It has them kept for a while, others may have them for as long, and then all over again for twice as
-    long: so no gang waits for ever for tasks that end, and nobody for ever behind a gang.
-    """
-
-    seq: int
-    seconds: float = _HOLD
-    resting: bool = False
-
-
-@dataclass
-class Kept:
-    """Nodes that one pass over a pool's ready tasks keeps free, and whether a gang has asked for some."""
-
-    nodes: set[int] = field(default_factory=set)
-    asked: bool = False
-
-
 def place(account: Account, pool: Pool, job: Job, row: ReadyTask, kept: Kept) -> None:
     """Start a gang whose turn it is, if all the nodes that it needs are free.
 
@@ -103,46 +79,17 @@ def place(account: Account, pool: Pool, job: Job, row: ReadyTask, kept: Kept) ->
     keys = [key for key in free.having(1) if key not in barred and key not in kept.nodes]
     if len(keys) >= row.instances:
         _start(account, job, row, [account.nodes[key] for key in keys])
-        _forget_hold(account, pool, row.seq)
+        holds.forget(account, pool, row.seq)
     elif not kept.asked and len(free) - sum(key in free for key in barred) >= row.instances:
         kept.asked = True
-        if _holds(account, pool, row.seq):
+        if holds.keeps(account, pool, row.seq):
             kept.nodes.update(keys)
-
-
-def _holds(account: Account, pool: Pool, seq: int) -> bool:
-    hold = account.holds.get(pool.key)
-    if hold is None or hold.seq != seq:
-        hold = account.holds[pool.key] = Hold(seq)
-        _arm(account, pool, hold)
-    return not hold.resting
-
-
-def _arm(account: Account, pool: Pool, hold: Hold) -> None:
-    def turn() -> None:
-        if pool.key not in account.pools or account.store.tasks.ready_one(hold.seq) is None:
-            account.holds.pop(pool.key, None)
-            return
-        if hold.resting:
-            hold.seconds *= 2
-        hold.resting = not hold.resting
-        _arm(account, pool, hold)
-        account.due_pools[pool.key] = None
-
-    account.after("hold", pool.key, hold.seconds, turn)
-
-
-def _forget_hold(account: Account, pool: Pool, seq: int) -> None:
-    hold = account.holds.get(pool.key)
-    if hold is not None and hold.seq == seq:
-        del account.holds[pool.key]
-        account.forget_timer("hold", pool.key)
 
 
 def _start(account: Account, job: Job, row: ReadyTask, candidates: list[Node]) -> None:
     """Put a gang on some of the nodes: it runs, or waits there for the job's preparation on all of them."""
     spec: Doc = orjson.loads(row.spec)
-    wanted = str((spec.get("affinityInfo") or {}).get("affinityId", "")).removeprefix("TVM:").lower()
+    wanted = wanted_node(spec)
     candidates.sort(key=lambda node: node.id != wanted)
     nodes = rules.order(candidates[: row.instances])
     gang = Gang(tuple(node.address for node in nodes))

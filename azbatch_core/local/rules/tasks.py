@@ -45,6 +45,7 @@ __all__ = [
     "number_of",
     "recent_info",
     "task_document",
+    "wanted_node",
 ]
 
 _IDS_MOST = 64_000
@@ -159,6 +160,14 @@ def fill(job: Job, body: Doc) -> Doc:
     if "multiInstanceSettings" in spec:
         spec["multiInstanceSettings"] = {"numberOfInstances": 1, **spec["multiInstanceSettings"]}
     return spec
+
+
+def wanted_node(spec: Doc) -> str:
+    """Id of the node that a task would rather have, in lower case; empty if it names none.
+
+    Source: SDK BatchAffinityInfo, which takes a node's `affinityId`.
+    """
+    return str((spec.get("affinityInfo") or {}).get("affinityId", "")).removeprefix("TVM:").lower()
 
 
 def instances_of(spec: Doc) -> int:

@@ -77,7 +77,7 @@ class Pool:
 
     key: int
     id: str
-    spec: Doc
+    spec: Doc = field(repr=False)
     created: int
     modified: int
     since: int
@@ -152,7 +152,7 @@ class Job:
 
     key: int
     id: str
-    spec: Doc
+    spec: Doc = field(repr=False)
     created: int
     modified: int
     since: int
@@ -217,7 +217,7 @@ class Schedule:
 
     key: int
     id: str
-    spec: Doc
+    spec: Doc = field(repr=False)
     created: int
     modified: int
     since: int

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from engine_fakes import Service
+from engine_fakes import Service, refused
 
 from azbatch_core.local.errors import BatchError
 
@@ -186,3 +186,27 @@ async def test_nodes_are_listed_by_state(service: Service) -> None:
     more, end = service.engine.nodes.page("pool", match=lambda doc: doc["state"] == "idle", after=after)
     assert {docs[0]["id"], more[0]["id"]} == {n["id"] for n in service.nodes() if n["state"] == "idle"}
     assert end is None
+
+
+async def test_a_node_is_found_in_its_own_pool_only_in_any_case(service: Service) -> None:
+    await service.pool()
+    await service.pool("other")
+    (node,) = service.nodes()
+    assert service.engine.nodes.get("POOL", node["id"].upper())["id"] == node["id"]
+    with refused("NodeNotFound"):
+        service.engine.nodes.get("other", node["id"])
+    service.job()
+    service.job("elsewhere", "other")
+    service.task("a", "hang", "elsewhere", affinityInfo={"affinityId": node["affinityId"]})
+    await service.pass_time()
+    assert service.engine.tasks.get("elsewhere", "a")["nodeInfo"]["poolId"] == "other"
+
+
+async def test_what_users_send_is_in_no_repr(service: Service) -> None:
+    secret = [{"name": "TOKEN", "value": "s3cret"}]
+    await service.pool(startTask={"commandLine": "hang", "environmentSettings": secret})
+    service.job(commonEnvironmentSettings=secret)
+    account = service.engine.account
+    (starting,) = (execution for found in account.on_node.values() for execution in found)
+    for thing in (account.pool_ids["pool"], account.job_ids["job"], starting):
+        assert "s3cret" not in repr(thing)

@@ -127,9 +127,7 @@ class NodeCommands(Commands):
 
 def find_node(account: Account, pool_id: str, node_id: str) -> Node:
     """A node's record; raises PoolNotFound, NodeNotFound."""
-    pool = find_pool(account, pool_id)
-    wanted = node_id.lower()
-    for node in account.pool_nodes[pool.key].values():
-        if node.id == wanted:
-            return node
-    raise BatchError("NodeNotFound")
+    node = account.find_node(find_pool(account, pool_id), node_id)
+    if node is None:
+        raise BatchError("NodeNotFound")
+    return node
