@@ -128,7 +128,7 @@ def test_what_cannot_run_is_said_in_a_line(
 
 def test_the_configuration_file_names_the_account(torchx: Commands) -> None:
     (torchx.folder / ".torchxconfig").write_text(
-        "[azure_batch]\naccount = here\nmounts = /tmp:/in;/var:/out:ro\nspot = false\nmax_nodes = 3\n"
+        "[azure_batch]\naccount = here\nmounts = /tmp:/in;/var:/out:ro\nspot = false\nmax_nodes = 10\n"
     )
     ended = torchx("run", "-s", "azure_batch", "utils.echo", AZBATCH_ACCOUNT="nosuch")
     assert ended.code == 0, ended.err

@@ -13,7 +13,7 @@ from conftest import WITHIN
 from torchx import specs
 from torchx.specs import AppDef, AppState, Resource, RetryPolicy, Role, macros
 
-from azbatch_core import AzureBatch, SpecError
+from azbatch_core import AzureBatch, JobSpec, ManagedPool, SpecError, TaskSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -151,11 +151,15 @@ def test_retries_are_counted(scheduler: Any, tmp_path: Path) -> None:
 def test_an_app_that_loses_its_node_is_pending_and_runs_again(scheduler: Any, tmp_path: Path) -> None:
     flag = tmp_path / "flag"
     app = app_of("sh", "-c", f"test -e {flag} || {{ touch {flag}; sleep 1000; }}")
-    app_id = submit(scheduler, app, vm_size="Standard_D2s_v5")
-    wait(scheduler, app_id, AppState.RUNNING)
-    until(flag.exists, "the command did not start")
     with AzureBatch("here") as batch:
-        pool_id = str(batch.job(app_id).status().pool_id)
+        own = ManagedPool(name="shrinks", nodes=1, containers=True)
+        filler = JobSpec(
+            name="filler", pool=own, tasks=(TaskSpec(command=("true",), container="alpine:3.20"),)
+        )
+        pool_id = str(batch.submit(filler).job.wait(WITHIN).pool_id)
+        app_id = submit(scheduler, app, pool=pool_id)
+        wait(scheduler, app_id, AppState.RUNNING)
+        until(flag.exists, "the command did not start")
         batch.resize_pool(pool_id, nodes=0)
         described = wait(scheduler, app_id, AppState.PENDING)
         assert described.roles_statuses[0].replicas[0].state == AppState.PENDING
@@ -197,8 +201,6 @@ def test_ids_of_others_and_apps_that_are_not_there(scheduler: Any) -> None:
 
 
 def test_jobs_that_are_no_apps_are_not_listed(scheduler: Any) -> None:
-    from azbatch_core import JobSpec, TaskSpec
-
     with AzureBatch("here") as batch:
         job = batch.submit(JobSpec(name="plain", tasks=(TaskSpec(command=("true",)),))).job
     assert job.handle not in {one.app_id for one in scheduler.list()}
@@ -260,6 +262,14 @@ def test_resources_and_sizes(scheduler: Any) -> None:
     assert "Standard_" in text
     named = Resource(cpu=1, gpu=0, memMB=1, capabilities={"azure_batch.vm_size": "Standard_D8s_v5"})
     assert "Standard_D8s_v5" in str(scheduler.submit_dryrun(app_of("true", resource=named), CFG))
+
+
+@pytest.mark.parametrize("name", ["azure_d8s_v5", "azure_nc24ads_a100_v4"])
+def test_named_resources_are_whole_nodes(scheduler: Any, name: str) -> None:
+    resource = specs.resource(h=name)
+    text = str(scheduler.submit_dryrun(app_of("true", resource=resource), CFG))
+    assert resource.capabilities["azure_batch.vm_size"] in text
+    assert specs.resource(h="aws_t3.medium").cpu == 2, "those of others are there as before"
 
 
 def test_without_resource_nothing_is_planned(scheduler: Any) -> None:

@@ -24,6 +24,7 @@ from azbatch_core import (
 from azbatch_core.specs import slug
 from azbatch_torchx import gangs, mounts, stamp
 from azbatch_torchx.options import NO_LIMIT, REGISTRY_PASSWORD
+from azbatch_torchx.roles import GPU_MODEL, INFINIBAND, VM_SIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,11 +32,6 @@ if TYPE_CHECKING:
     from azbatch_torchx.options import RunOptions
     from azbatch_torchx.roles import AppLike, ResourceLike, RoleLike
 
-VM_SIZE: Final = "azure_batch.vm_size"
-GPU_MODEL: Final = "azure_batch.gpu_model"
-"""Capabilities of a TorchX resource that this scheduler reads."""
-INFINIBAND: Final = "infiniband"
-"""The one device of a TorchX resource that nodes of Batch have: whole, whatever the number."""
 _MAX_DISPLAY_NAME: Final = 1024
 _ONE_NODE: Final = 1
 
@@ -242,14 +238,12 @@ def _pool(roles: Sequence[RoleLike], options: RunOptions) -> ExistingPool | Mana
             f"roles name different VM sizes ({', '.join(sorted(named))}), and an app runs on one pool",
             hint="say which: vm_size=…",
         )
-    if options.max_nodes < 1:
-        raise SpecError(f"{options.max_nodes} nodes: nothing would ever run", field="max_nodes")
-    nodes = min(sum(role.num_replicas for role in roles), options.max_nodes)
+    grows = {} if options.max_nodes is None else {"max_nodes": options.max_nodes}
     return ManagedPool(
         vm_size=options.vm_size or next(iter(named), None),
-        nodes=0 if options.spot else nodes,
-        spot_nodes=nodes if options.spot else 0,
+        spot=options.spot,
         identities=(options.identity,) if options.identity else (),
+        **grows,
     )
 
 

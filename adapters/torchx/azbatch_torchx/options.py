@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Dict, Final, List  # TorchX 0.7 does not parse list[str]
+from typing import TYPE_CHECKING, Any, Final, List  # TorchX 0.7 does not parse list[str]
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,13 @@ class RunOptions:
     spot: bool = field(
         default=False, metadata={"help": "Make the pool of Spot nodes: cheaper, and may be taken away."}
     )
-    max_nodes: int = field(default=10, metadata={"help": "The most nodes that a pool that is made gets."})
+    max_nodes: int | None = field(
+        default=None,
+        metadata={
+            "help": "The most nodes that a pool that is made grows to; idle it has none."
+            " Left out: 4, or what it has already."
+        },
+    )
     identity: str | None = field(
         default=None,
         metadata={
@@ -90,10 +96,10 @@ class RunOptions:
 _TYPES: Final[Mapping[str, Any]] = {
     "bool": bool,
     "int": int,
+    "int | None": int,
     "str": str,
     "str | None": str,
     "tuple[str, ...]": List[str],  # TorchX 0.7 does not parse list[str]
-    "dict[str, str]": Dict[str, str],  # same
 }
 
 

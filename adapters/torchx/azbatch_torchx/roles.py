@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+VM_SIZE: Final = "azure_batch.vm_size"
+GPU_MODEL: Final = "azure_batch.gpu_model"
+"""Capabilities of a TorchX resource that this scheduler reads."""
+INFINIBAND: Final = "infiniband"
+"""The one device of a TorchX resource that nodes of Batch have: whole, whatever the number."""
 
 
 class ResourceLike(Protocol):
