@@ -20,7 +20,7 @@ from azbatch_core.local.state import StateError
 from azbatch_core.local.storage_account import STORAGE_VARIABLE, StorageAccount, StorageAccountError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TextIO
 
     from azbatch_core.local.state import Endpoint, StateDirectory
@@ -102,7 +102,7 @@ def stop(state: StateDirectory) -> bool:
             os.kill(running.pid, number)
         if state.wait_until_free(STOP_SECONDS):
             return True
-    raise DaemonError(f"process {running.pid} does not end")
+    raise DaemonError(f"process {running.pid} does not end, though it was killed; look what it waits for")
 
 
 def reset(state: StateDirectory) -> None:
@@ -130,12 +130,8 @@ def serve(state: StateDirectory, options: Options, ready: Callable[[Endpoint], N
     import asyncio
     import gc
     import logging
-    import sqlite3
 
-    from azbatch_core.local.faults import FaultError
-    from azbatch_core.local.runtime.base import NoContainersError
     from azbatch_core.local.service import LocalService
-    from azbatch_core.local.store.database import VersionError
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger("azure").setLevel(logging.WARNING)  # it tells every header of every transfer
@@ -152,8 +148,21 @@ def serve(state: StateDirectory, options: Options, ready: Callable[[Endpoint], N
             loop.add_signal_handler(number, service.stop)
         await service.run(ready)
 
-    try:
+    with _in_one_line(state, options):
         asyncio.run(run())
+
+
+@contextlib.contextmanager
+def _in_one_line(state: StateDirectory, options: Options) -> Iterator[None]:
+    """Whatever a person can mend is a `DaemonError` that says how."""
+    import sqlite3
+
+    from azbatch_core.local.faults import FaultError
+    from azbatch_core.local.runtime.base import NoContainersError
+    from azbatch_core.local.store.database import VersionError
+
+    try:
+        yield
     except BlockingIOError:
         raise DaemonError(f"another service is running on {state.path}") from None
     except (FaultError, StateError, VersionError, NoContainersError) as error:
@@ -165,7 +174,9 @@ def serve(state: StateDirectory, options: Options, ready: Callable[[Endpoint], N
         raise DaemonError(f"the database in {state.path} cannot be used: {error}; {way_out}") from None
     except OSError as error:
         if options.port:
-            raise DaemonError(f"port {options.port} cannot be had: {error.strerror}") from None
+            raise DaemonError(
+                f"port {options.port} cannot be had: {error.strerror}; --port 0 takes a free one"
+            ) from None
         raise
 
 
@@ -213,7 +224,8 @@ def _spawn(state: StateDirectory, options: Options) -> Endpoint:
         process.kill()
         process.wait()
         tail = state.log.read_bytes()[log_size:][-_LOG_TAIL:].decode(errors="replace").strip()
-        raise DaemonError(f"the local service did not start: {tail or 'no word from it'}")
+        said_last = tail or f"no word from it within {START_SECONDS:.0f} seconds, its log is {state.log}"
+        raise DaemonError(f"the local service did not start: {said_last}")
     process.returncode = 0  # it lives on without us; nobody is to wait for it
     return endpoint
 

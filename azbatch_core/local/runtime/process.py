@@ -216,7 +216,10 @@ class ProcessRuntime:
         if self.config.containers == "docker":
             absence = await self.containers.docker.absence()
             if absence is not None:
-                raise NoContainersError(f"container tasks are to run in Docker, and there is none: {absence}")
+                raise NoContainersError(
+                    f"container tasks are to run in Docker, and there is none: {absence};"
+                    " start it, or choose `auto` or `host`"
+                )
 
     async def host(self, launch: Launch, directory: Path) -> Host:
         """Where the command of a launch runs.

@@ -38,7 +38,10 @@ _UPGRADES = {
     3: SubtaskTable.SCHEMA,
     4: "ALTER TABLE tasks ADD COLUMN stopping TEXT;",
 }
-"""What makes data of a version those of the next. Fields that records have got since take their defaults."""
+"""What makes data of a version those of the next. Fields that records have got since take their defaults.
+
+Whoever changes a table's `SCHEMA` that stands here writes the text as it was in its place first.
+"""
 
 
 class VersionError(ValueError):
@@ -84,7 +87,10 @@ class Database:
             self.connection.executescript(f"BEGIN;{_UPGRADES[found]}PRAGMA user_version={found + 1};COMMIT;")
             found += 1
         if found not in {0, _VERSION}:
-            raise VersionError(f"{path} holds version {found} of the local service's data, not {_VERSION}")
+            raise VersionError(
+                f"{path} holds version {found} of the local service's data, not {_VERSION}: use the azbatch"
+                " that wrote it, or begin anew with `azbatch local reset`, without its jobs"
+            )
         if found == 0:
             schema = _SCHEMA + TaskTable.SCHEMA + DependencyTable.SCHEMA + SubtaskTable.SCHEMA
             self.connection.executescript(f"BEGIN;{schema}PRAGMA user_version={_VERSION};COMMIT;")
