@@ -189,6 +189,18 @@ def test_the_native_description_is_the_service_s(scheduler: Any) -> None:
     assert json.loads(str(native)) == native.request
 
 
+def test_signatures_are_never_printed(scheduler: Any) -> None:
+    app = app_of("true", env={"DATA": "https://a.blob.core.windows.net/c?sv=1&sig=SECRETSECRET%3D"})
+    app_id = submit(scheduler, app)
+    assert "SECRETSECRET" not in str(scheduler.describe_native(app_id))
+    assert "SECRETSECRET" not in str(scheduler.submit_dryrun(app, CFG))
+
+
+def test_an_option_that_is_none_is_refused(scheduler: Any) -> None:
+    with pytest.raises(specs.InvalidRunConfigException, match="vm_sizes"):
+        scheduler.submit_dryrun(app_of("true"), {**CFG, "vm_sizes": "Standard_D2s_v5"})
+
+
 def test_ids_of_others_and_apps_that_are_not_there(scheduler: Any) -> None:
     assert scheduler.describe("here:nosuch") is None
     with pytest.raises(SpecError, match="no app of azure_batch"):

@@ -5,12 +5,15 @@ None is a secret: TorchX prints options, and keeps them. Only types that both To
 
 from __future__ import annotations
 
+import difflib
 import os
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, List  # TorchX 0.7 does not parse list[str]
 
+from azbatch_core.errors import SpecError
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 REGISTRY_PASSWORD: Final = "AZBATCH_REGISTRY_PASSWORD"  # noqa: S105  # the name of a variable
 NO_LIMIT: Final = "none"
@@ -123,6 +126,19 @@ def read(cfg: Mapping[str, Any]) -> RunOptions:
         name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
     }
     return RunOptions(**chosen)
+
+
+def refuse_unknown(cfg: Mapping[str, Any], known: Collection[str]) -> None:
+    """Refuse a name that means nothing: TorchX 0.7 hands over any, and the run would not be what was meant.
+
+    Raises:
+        SpecError: There is one.
+    """
+    for name in cfg:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "`torchx runopts azure_batch` lists them"
+            raise SpecError(f"there is no run option {name!r}", hint=hint)
 
 
 def account_of(cfg: Mapping[str, Any] | None) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Dict, Final  # the config type, which TorchX looks at
 
@@ -40,6 +41,7 @@ class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
     def __init__(self, session_name: str) -> None:
         super().__init__(BACKEND, session_name)
         self._clients: dict[str | None, AzureBatch] = {}
+        self._opening = threading.Lock()
 
     def _run_opts(self) -> specs.runopts:
         return options.add_to(specs.runopts())
@@ -50,6 +52,7 @@ class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
 
         chosen = options.read(cfg)
         with _refusing():
+            options.refuse_unknown(cfg, [name for name, _ in self.run_opts()])
             client = self._client(options.account_of(cfg))
             job_id = mapping.job_id_of(app.name, secrets.token_hex(4))
             app_id = app_ids.join(client.account.name, job_id)
@@ -98,14 +101,18 @@ class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
         )
 
     def describe_native(self, app_id: str) -> AppDryRunInfo | None:
-        """The job and its tasks as the service tells them, in JSON; None where there is no such app."""
+        """The job and its tasks as the service tells them, in JSON, signatures and keys in URLs masked.
+
+        None where there is no such app.
+        """
         from azbatch_core import NotFound
+        from azbatch_core.specs.problems import mask_text
 
         try:
             documents = self._job(app_id).documents()
         except NotFound:
             return None
-        return AppDryRunInfo(documents, lambda request: json.dumps(request, indent=2))
+        return AppDryRunInfo(documents, lambda request: mask_text(json.dumps(request, indent=2)))
 
     def list(self, cfg: Mapping[str, Any] | None = None) -> list[ListAppResponse]:
         """The apps that this user submitted to an account, the newest first.
@@ -176,11 +183,12 @@ class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
     def _client(self, account: str | None) -> AzureBatch:
         from azbatch_core import AzureBatch
 
-        if account not in self._clients:
-            compat.quieten_sdk()
-            client = AzureBatch(account)
-            self._clients[account] = self._clients.setdefault(client.account.name, client)
-        return self._clients[account]
+        with self._opening:
+            if account not in self._clients:
+                compat.quieten_sdk()
+                client = AzureBatch(account)
+                self._clients[account] = self._clients.setdefault(client.account.name, client)
+            return self._clients[account]
 
     def _job(self, app_id: str) -> JobHandle:
         account, job_id = app_ids.split(app_id)
