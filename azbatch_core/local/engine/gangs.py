@@ -15,7 +15,7 @@ import orjson
 from azbatch_core.local.engine import holds, preparation, tasks
 from azbatch_core.local.engine.execution import Execution
 from azbatch_core.local.rules import gangs as rules
-from azbatch_core.local.rules.tasks import recent_info, wanted_node
+from azbatch_core.local.rules.tasks import wanted_node
 from azbatch_core.local.rules.times import ticks_of
 from azbatch_core.local.runtime.failures import failure
 from azbatch_core.local.store.subtasks import Subtask
@@ -256,15 +256,12 @@ def _end_subtask(account: Account, job: Job, execution: Execution, outcome: Outc
         node = execution.node
         node.tasks_run += 1
         node.tasks_succeeded += record.failure is None
-        info = recent_info(
-            record.started,
-            execution.retries,
-            execution.requeues,
+        tasks.note(
+            *(account, execution, job, "completed", record.started),
             ended=ended,
             exit_code=record.exit_code,
             failed=record.failure,
         )
-        tasks.note(account, execution, job, "completed", info)
 
 
 def _complete(record: Subtask, now: int, exit_code: int | None, failed: Doc | None) -> None:

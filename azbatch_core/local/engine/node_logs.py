@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.rules.recent import recent_document
 from azbatch_core.local.rules.times import moment
 from azbatch_core.local.wire.durations import sortable_time
 
@@ -41,7 +42,8 @@ def _events(account: Account, node: Node) -> Iterator[tuple[str, str]]:
     if node.start is not None:
         yield from _run("start task", node.start)
     for item in node.recent:
-        yield from _run(f"task {item['taskId']} of job {item['jobId']}", item["executionInfo"])
+        task = recent_document(item, account.base)
+        yield from _run(f"task {task['taskId']} of job {task['jobId']}", task["executionInfo"])
     for error in node.errors:
         yield moment(node.since), f"error {error['code']}: {error['message']}"
     yield moment(node.since), f"state {node.state}, scheduling {node.scheduling}"

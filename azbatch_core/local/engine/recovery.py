@@ -17,13 +17,14 @@ from azbatch_core.local.engine import (
     scaling,
     schedules,
 )
+from azbatch_core.local.rules.recent import Recent
 from azbatch_core.local.rules.times import moment
 from azbatch_core.local.runtime.failures import failure
 from azbatch_core.local.store.records import Job, Node, Pool, Preparation, Schedule
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
-    from azbatch_core.local.store.records import Doc, TaskState
+    from azbatch_core.local.store.records import Doc
     from azbatch_core.local.store.task_rows import Task
 
 __all__ = ["recover"]
@@ -72,14 +73,13 @@ def _end_try(account: Account, task: Task) -> None:
             expires=None if started is None else retention.expiry(now, retention_time),
             satisfied=False,
         )
-        info = {"result": "failure", "endTime": moment(now), "failureInfo": failure("TaskEnded")}
-        _note(account, job, task, "completed", info)
+        _note(account, job, task, {"state": "completed", "ended": now, "failed": failure("TaskEnded")})
         jobs.end_with_manager(account, job, task.seq)
         return
     # It may run elsewhere next: nothing of this try is left behind.
     retention.clear(account, job, task)
     requeued = task.stopping == "requeue"
-    _note(account, job, task, "active", {"requeueCount": task.requeues + requeued})
+    _note(account, job, task, {"state": "active", "started": None, "requeues": task.requeues + requeued})
     account.store.subtasks.forget([task.seq])
     if requeued:
         table.requeue(task.seq, now)
@@ -87,18 +87,15 @@ def _end_try(account: Account, task: Task) -> None:
         table.back(task.seq, now)
 
 
-def _note(account: Account, job: Job, task: Task, state: TaskState, info: Doc) -> None:
+def _note(account: Account, job: Job, task: Task, changes: Doc) -> None:
     """Say among the recent tasks of its nodes what became of a task that was running there."""
     keys = [task.node, *(subtask.node for subtask in account.store.subtasks.of_task(task.seq))]
     for node in (account.nodes[key] for key in keys if key in account.nodes):
-        for entry in node.recent:
-            if (entry["jobId"], entry["taskId"], entry["taskState"]) == (job.id, task.id, "running"):
-                entry["taskState"] = state
-                entry["executionInfo"] |= info
-                if state == "active":
-                    del entry["executionInfo"]["startTime"]
-                else:
-                    node.tasks_run += 1
+        for place, row in enumerate(node.recent):
+            entry = Recent._make(row)
+            if (entry.job, entry.task, entry.state) == (job.id, task.id, "running"):
+                node.recent[place] = tuple(entry._replace(**changes))
+                node.tasks_run += changes["state"] == "completed"
                 account.touch(node)
 
 

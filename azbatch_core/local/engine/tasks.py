@@ -11,8 +11,9 @@ from azbatch_core.local.engine.execution import Execution
 from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.engine.trouble import notice
 from azbatch_core.local.rules.exits import consequence, wants_retry
-from azbatch_core.local.rules.nodes import resting_state, with_recent
-from azbatch_core.local.rules.tasks import number_of, recent_info
+from azbatch_core.local.rules.nodes import resting_state
+from azbatch_core.local.rules.recent import Recent, with_recent
+from azbatch_core.local.rules.tasks import number_of
 from azbatch_core.local.rules.times import ticks_of
 from azbatch_core.local.runtime.failures import failure
 
@@ -84,16 +85,37 @@ def begin(account: Account, execution: Execution, job: Job) -> int:
         account.touch(found)
     started = launch(account, execution)
     notice(account, node)
-    note(account, execution, job, "running", recent_info(started, execution.retries, execution.requeues))
+    note(account, execution, job, "running", started)
     return started
 
 
-def note(account: Account, execution: Execution, job: Job, state: TaskState, info: Doc) -> None:
-    """Put a task that began or ended among the node's recent ones."""
+def note(
+    account: Account,
+    execution: Execution,
+    job: Job,
+    state: TaskState,
+    started: int | None,
+    *,
+    ended: int | None = None,
+    exit_code: int | None = None,
+    failed: Doc | None = None,
+    retries: int = 0,
+    requeues: int = 0,
+) -> None:
+    """Put a task that began or ended among the node's recent ones; `retries` and `requeues` are new ones."""
     node = execution.node
-    entry: Doc = {"jobId": job.id, "taskId": execution.task_id, "taskState": state, "executionInfo": info}
-    if execution.gang is not None:
-        entry["subtaskId"] = execution.subtask
+    entry = Recent(
+        job.id,
+        execution.task_id,
+        state,
+        None if execution.gang is None else execution.subtask,
+        execution.retries + retries,
+        execution.requeues + requeues,
+        started,
+        ended,
+        exit_code,
+        failed,
+    )
     node.recent = with_recent(node.recent, entry)
     account.touch(node)
 
@@ -159,11 +181,7 @@ def _go_back(
         # It may run elsewhere next: nothing of this try is left behind.
         account.runtime.clear_task(account.place(execution.node), job.id, execution.task_id)
     if execution.running is not None:
-        tried = {
-            "retryCount": execution.retries + (why == "retry"),
-            "requeueCount": execution.requeues + (why == "requeue"),
-        }
-        note(account, execution, job, "active", tried)
+        note(account, execution, job, "active", None, retries=why == "retry", requeues=why == "requeue")
     counts = account.counts[job.key]
     counts.move("running", "active", execution.counted)
     counts.ready += 1
@@ -222,12 +240,11 @@ def _complete(
     )
     account.counts[job.key].move("running", "succeeded" if failed is None else "failed", execution.counted)
     if started is not None:
-        info = recent_info(
-            started, execution.retries, execution.requeues, ended=ended, exit_code=exit_code, failed=failed
-        )
         node.tasks_run += 1
         node.tasks_succeeded += failed is None
-        note(account, execution, job, "completed", info)
+        note(
+            *(account, execution, job, "completed", started), ended=ended, exit_code=exit_code, failed=failed
+        )
         retention.expect(account, expires)
     if first:
         _satisfy(account, job, execution.task_id)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules.documents import without_secrets
 from azbatch_core.local.rules.node_access import endpoints, ipv6_address
+from azbatch_core.local.rules.recent import recent_document
 from azbatch_core.local.rules.times import moment
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ __all__ = [
     "node_id",
     "refuse_unless",
     "resting_state",
-    "with_recent",
 ]
 
 USABLE: frozenset[NodeState] = frozenset({"idle", "running"})
@@ -71,8 +71,6 @@ _STATE_CODES: dict[NodeState, str] = {
     "reimaging": "NodeBeingReimaged",
     "unusable": "NodeStateUnusable",
 }
-RECENT_MOST = 10
-
 _COUNTS = (
     "creating",
     "deallocated",
@@ -129,13 +127,6 @@ def resting_state(scheduling: Scheduling) -> NodeState:
     return "idle" if scheduling == "enabled" else "offline"
 
 
-def with_recent(recent: list[Doc], entry: Doc) -> list[Doc]:
-    """`recentTasks`, oldest first, with a task that began or ended."""
-    task, job = entry["taskId"], entry["jobId"]
-    kept = [item for item in recent if item["taskId"] != task or item["jobId"] != job]
-    return [*kept, entry][-RECENT_MOST:]
-
-
 def node_document(node: Node, pool: Pool, base: str, version: str, running: tuple[int, int]) -> Doc:
     """A node as GET shows it; `running` counts its tasks and the slots they take."""
     spec = pool.spec
@@ -171,9 +162,7 @@ def node_document(node: Node, pool: Pool, base: str, version: str, running: tupl
         if node.start is not None:
             doc["startTaskInfo"] = node.start
     if node.recent:
-        doc["recentTasks"] = [
-            {"taskUrl": f"{base}/jobs/{item['jobId']}/tasks/{item['taskId']}", **item} for item in node.recent
-        ]
+        doc["recentTasks"] = [recent_document(row, base) for row in node.recent]
     if node.errors:
         doc["errors"] = node.errors
     return doc

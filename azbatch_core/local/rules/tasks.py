@@ -43,7 +43,6 @@ __all__ = [
     "needs_of",
     "node_info",
     "number_of",
-    "recent_info",
     "task_document",
     "wanted_node",
 ]
@@ -206,27 +205,6 @@ def execution_info(task: Task) -> Doc:
         if task.failure is not None:
             info["failureInfo"] = orjson.loads(task.failure)
         info["result"] = task.result
-    return info
-
-
-def recent_info(
-    started: int,
-    retries: int,
-    requeues: int,
-    *,
-    ended: int | None = None,
-    exit_code: int | None = None,
-    failed: Doc | None = None,
-) -> Doc:
-    """`executionInfo` in a node's `recentTasks`; without an end, of a task that runs."""
-    info: Doc = {"startTime": moment(started), "retryCount": retries, "requeueCount": requeues}
-    if ended is not None:
-        info["endTime"] = moment(ended)
-        info["result"] = "success" if failed is None else "failure"
-        if exit_code is not None:
-            info["exitCode"] = exit_code
-        if failed is not None:
-            info["failureInfo"] = failed
     return info
 
 

@@ -101,7 +101,8 @@ class ModelTry:
     def _end(self) -> None:
         if self.done.done():
             return
-        self._timer.cancel()
+        if self.coordinated is not None:
+            self._timer.cancel()
         self._beside.pop(self, None)
         exit_code, failed = self._plan.exit_code, self._plan.failure
         if self._cause is not None:

@@ -21,7 +21,7 @@ __all__ = ["Database", "VersionError"]
 
 _R = TypeVar("_R", Pool, Node, Job, Preparation, Schedule)
 
-_VERSION = 5
+_VERSION = 6
 
 _SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -37,6 +37,8 @@ _UPGRADES = {
     2: "ALTER TABLE tasks ADD COLUMN container BLOB;",
     3: SubtaskTable.SCHEMA,
     4: "ALTER TABLE tasks ADD COLUMN stopping TEXT;",
+    # Recent tasks are kept in another form: those of before are forgotten.
+    5: "UPDATE nodes SET body=CAST(json_remove(CAST(body AS TEXT), '$.recent') AS BLOB);",
 }
 """What makes data of a version those of the next. Fields that records have got since take their defaults.
 

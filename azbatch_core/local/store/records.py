@@ -7,7 +7,10 @@ can be counted from tasks is not kept here.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "Allocation",
@@ -107,6 +110,7 @@ class Node:
             waits for them.
         start_tries: Tries of the start task since the last boot.
         users: Users made by `create_node_user`, by name: `isAdmin` and `expiryTime`, never a password or key.
+        recent: Its latest tasks (see `rules.recent`).
         packages: Folders below `applications` of the packages that it had at its last boot, by variable.
     """
 
@@ -129,7 +133,7 @@ class Node:
     waits: Deallocation | None = None
     tasks_run: int = 0
     tasks_succeeded: int = 0
-    recent: list[Doc] = field(default_factory=list)
+    recent: list[Sequence[Any]] = field(default_factory=list)
     errors: list[Doc] = field(default_factory=list)
     users: dict[str, Doc] = field(default_factory=dict)
     packages: dict[str, str] = field(default_factory=dict)

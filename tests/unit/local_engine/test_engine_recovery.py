@@ -240,8 +240,13 @@ async def test_data_of_an_earlier_version_are_taken_over(tmp_path: Path) -> None
         "ALTER TABLE tasks DROP COLUMN instances",
     ):
         connection.execute(statement)
+    recent = '[{"jobId": "job", "taskId": "t", "taskState": "running", "executionInfo": {}}]'
+    connection.execute(
+        "UPDATE nodes SET body=CAST(json_set(CAST(body AS TEXT), '$.recent', json(?)) AS BLOB)", (recent,)
+    )
     connection.execute("PRAGMA user_version=1")
     heir = await service.killed()
     assert heir.engine.jobs.get("job") == job
+    assert "recentTasks" not in heir.nodes()[0]
     assert heir.engine.account.schedules == {}
     await heir.engine.stop()

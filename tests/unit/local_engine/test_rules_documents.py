@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from azbatch_core.local.rules.documents import without_secrets
-from azbatch_core.local.rules.nodes import address_of, with_recent
+from azbatch_core.local.rules.nodes import address_of
+from azbatch_core.local.rules.recent import Recent, recent_document, with_recent
 from azbatch_core.local.rules.tasks import environment, number_of
 
 
@@ -41,12 +42,26 @@ def test_the_tasks_settings_win_by_name_and_keep_their_place() -> None:
 
 
 def test_recent_tasks_are_the_last_ten_each_once() -> None:
-    recent: list[dict] = []
+    recent: list = []
     for n in range(12):
-        recent = with_recent(recent, {"jobId": "j", "taskId": str(n), "taskState": "running"})
-    recent = with_recent(recent, {"jobId": "j", "taskId": "5", "taskState": "completed"})
-    assert [item["taskId"] for item in recent] == ["2", "3", "4", "6", "7", "8", "9", "10", "11", "5"]
-    assert recent[-1]["taskState"] == "completed"
+        recent = with_recent(recent, Recent("j", str(n), "running", None, 0, 0, started=1))
+    recent = with_recent(recent, Recent("j", "5", "completed", None, 0, 0, started=1, ended=2, exit_code=0))
+    docs = [recent_document(row, "http://here") for row in recent]
+    assert [doc["taskId"] for doc in docs] == ["2", "3", "4", "6", "7", "8", "9", "10", "11", "5"]
+    assert docs[-1] == {
+        "taskUrl": "http://here/jobs/j/tasks/5",
+        "jobId": "j",
+        "taskId": "5",
+        "taskState": "completed",
+        "executionInfo": {
+            "startTime": "0001-01-01T00:00:00.0000001Z",
+            "retryCount": 0,
+            "requeueCount": 0,
+            "endTime": "0001-01-01T00:00:00.0000002Z",
+            "result": "success",
+            "exitCode": 0,
+        },
+    }
 
 
 def test_secrets_are_left_out_at_any_depth_and_the_original_is_kept() -> None:
