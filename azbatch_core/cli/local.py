@@ -108,7 +108,8 @@ def _opened(url: str) -> bool:
 def advance(*, seconds: float | None, until_idle: bool, as_json: bool) -> None:
     """Move the clock of a service started with --clock virtual on by SECONDS.
 
-    On return everything that was due by then has been done: boots, wall times, retention, schedules.
+    On return everything that was due by then has been done: boots, wall times, retention, schedules. Ctrl-C
+    ends it; the clock stays where it has come to. A schedule's next turn counts as nothing under way.
     """
     if seconds is None and not until_idle:
         exits.usage("give the seconds, or --until-idle")

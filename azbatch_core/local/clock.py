@@ -87,6 +87,7 @@ class VirtualClock:
         self._cancelled = 0
         self._order = itertools.count()
         self._soon = 0
+        self._moves: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
     def now(self) -> datetime:
         """The moment the clock stands at."""
@@ -106,28 +107,38 @@ class VirtualClock:
     async def advance(self, seconds: float = 0.0) -> None:
         """Move on by `seconds`, firing timers in order.
 
-        What those of one moment set off is done before the clock moves on to the next moment.
+        What those of one moment set off is done before the clock moves on to the next moment. One move waits
+        for the end of another; one that is cancelled leaves the clock where it has come to.
         """
-        until = self._now + timedelta(seconds=seconds)
-        await self._quiet()
-        while self._due(until):
-            await self._fire_next()
-        self._now = until
+        async with self._alone():
+            until = self._now + timedelta(seconds=seconds)
+            await self._quiet()
+            while self._due(until):
+                await self._fire_next()
+            self._now = until
 
     async def advance_until(self, reached: Callable[[], bool], most: float) -> float:
         """Move on from timer to timer until `reached`, or no timer is left; how far it went, in seconds.
 
-        At most `most` seconds, which is how far it goes if neither comes true by then.
+        At most `most` seconds, which is how far it goes if neither comes true by then. Else as `advance`.
         """
-        start = self._now
-        until = start + timedelta(seconds=most)
-        await self._quiet()
-        while self._timers and not reached():
-            if not self._due(until):
-                self._now = until
-                break
-            await self._fire_next()
-        return (self._now - start).total_seconds()
+        async with self._alone():
+            start = self._now
+            until = start + timedelta(seconds=most)
+            await self._quiet()
+            while self._timers and not reached():
+                if not self._due(until):
+                    self._now = until
+                    break
+                await self._fire_next()
+            return (self._now - start).total_seconds()
+
+    def _alone(self) -> asyncio.Lock:
+        """Two moves at a time would each wait for the other's timers, and the shorter turn the clock back."""
+        loop = asyncio.get_running_loop()
+        if self._moves is None or self._moves[0] is not loop:  # a service that starts again has another loop
+            self._moves = (loop, asyncio.Lock())
+        return self._moves[1]
 
     def _due(self, until: datetime) -> bool:
         return bool(self._timers) and self._timers[0][0] <= until

@@ -9,7 +9,7 @@ import tempfile
 import threading
 from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from azbatch_core.local.clock import LONGEST
 from azbatch_core.local.options import Options
@@ -19,7 +19,7 @@ from azbatch_core.local.state import StateDirectory
 from azbatch_core.local.storage_account import StorageAccount
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Coroutine, Mapping, Sequence
     from types import TracebackType
 
     from azbatch_core.local.clock import VirtualClock
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from azbatch_core.local.state import Endpoint
 
 _STOP_SECONDS = 60.0
+_T = TypeVar("_T")
 
 
 @final
@@ -166,13 +167,13 @@ class LocalBatch:
         Raises:
             RuntimeError: the clock is a real one.
         """
-        asyncio.run_coroutine_threadsafe(self._virtual.advance(seconds), self._in_loop).result()
+        self._in_service(self._virtual.advance(seconds))
 
     def advance_until_idle(self, most: float = LONGEST) -> float:
         """Move a virtual clock on until no task runs or can start and no pool or node is on its way.
 
         It stops as well when nothing is due any more or after `most` seconds of the clock. What only comes
-        round again (retention, schedules of formulas) keeps nobody waiting.
+        round again (retention, formulas, the next job of a schedule) keeps nobody waiting.
 
         Returns:
             how far the clock has moved, in seconds.
@@ -186,7 +187,15 @@ class LocalBatch:
             engine = None if service is None else service.engine
             return 0.0 if engine is None else await clock.advance_until(lambda: not engine.under_way(), most)
 
-        return asyncio.run_coroutine_threadsafe(move(), self._in_loop).result()
+        return self._in_service(move())
+
+    def _in_service(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """What `work` gives, done in the service's thread; Ctrl-C here ends it there."""
+        doing = asyncio.run_coroutine_threadsafe(work, self._in_loop)
+        try:
+            return doing.result()
+        finally:
+            doing.cancel()
 
     @property
     def _virtual(self) -> VirtualClock:

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from waiting import until
 from wire_client import Wire
 
 from azbatch_core.local import LocalBatch
@@ -48,6 +49,32 @@ def test_a_real_clock_is_not_moved(local: LocalBatch) -> None:
     wire.connection.close()
     assert response.status == 400
     assert b"--clock virtual" in body
+
+
+def test_a_schedule_between_its_turns_is_idle_and_a_move_ends_when_its_client_goes() -> None:
+    schedule = {
+        "id": "hourly",
+        "schedule": {"recurrenceInterval": "PT1H"},
+        "jobSpecification": {"poolInfo": {"poolId": "none"}},
+    }
+    with LocalBatch(clock="virtual", model=True) as service:
+        wire, impatient = Wire(service), Wire(service)
+        assert wire.ask("POST", "/jobschedules", schedule)[0].status == 201
+        assert wire.json("POST", "/_local/clock", {"advance": 3e9, "untilIdle": True})["moved"] == 0
+        impatient.connection.timeout = 0.5  # by then it is decades from its end
+        with pytest.raises(TimeoutError):
+            impatient.ask("POST", "/_local/clock", {"advance": 3e9})
+        impatient.connection.close()
+        stands = until(lambda: _standing(wire))
+        assert "2026-01-01T01" < stands < "2100"
+        assert wire.json("POST", "/_local/clock", {"advance": 0})["now"] == stands
+        wire.connection.close()
+
+
+def _standing(wire: Wire) -> str | None:
+    """The time, if it does not change any more."""
+    first, second = (wire.json("GET", "/_local/clock")["now"] for _ in range(2))
+    return str(first) if first == second else None
 
 
 def test_nothing_is_told_without_a_signature(virtual: Wire) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from azbatch_core.local.http.dispatch import read_headers
 from azbatch_core.local.http.envelope import envelope
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Callable, Coroutine, Mapping
     from typing import TypeAlias
 
     from azbatch_core.local.asgi import Receive, Scope, Send
@@ -42,7 +43,7 @@ class Request:
     item: str = ""
 
 
-Routes: TypeAlias = "Mapping[tuple[str, str], Callable[[Request], Awaitable[dict[str, Any]]]]"
+Routes: TypeAlias = "Mapping[tuple[str, str], Callable[[Request], Coroutine[Any, Any, dict[str, Any]]]]"
 """Method and path behind the prefix, and who answers: a JSON object, or a `BatchError`.
 
 The last part of a path may be `{id}`, for any text.
@@ -92,9 +93,26 @@ class Control:
         for template, found in ((name, ""), (parent + "/{id}", unquote(item))):
             handler = self._routes.get((scope["method"], template))
             if handler is not None:
-                return await handler(Request(_object(raw), found))
+                return await _while_asked(handler(Request(_object(raw), found)), receive)
         known = any(path in {name, parent + "/{id}"} for _, path in self._routes)
         raise BatchError("UnsupportedHttpVerb" if known else "ResourceNotFound")
+
+
+async def _while_asked(work: Coroutine[Any, Any, dict[str, Any]], receive: Receive) -> dict[str, Any]:
+    """What `work` gives; it ends when the client goes, since a clock may be moved on for hours.
+
+    Raises:
+        DisconnectedError: the client went away.
+    """
+    doing, gone = asyncio.ensure_future(work), asyncio.ensure_future(receive())
+    try:
+        await asyncio.wait((doing, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            raise DisconnectedError
+        return doing.result()
+    finally:
+        doing.cancel()
+        gone.cancel()
 
 
 def _object(raw: bytes) -> dict[str, Any]:

@@ -94,10 +94,13 @@ class Engine:
             raise BatchError("ServerBusy")
 
     def under_way(self) -> bool:
-        """Whether anything is on its way that ends by itself: tasks, pools and nodes, jobs that end."""
+        """Whether anything is on its way that ends by itself: tasks, pools and nodes, jobs that end.
+
+        The next turn of a schedule is not: until it comes nothing happens, and after it there is another.
+        """
         account = self.account
         return (
-            self.busy()
+            self._works()
             or any(pool.allocation != "steady" for pool in account.pools.values())
             or any(job.state in PASSING for job in account.jobs.values())
             or any(node.state in COMING for node in account.nodes.values())
@@ -105,11 +108,13 @@ class Engine:
 
     def busy(self) -> bool:
         """Whether anything runs, a schedule is to make a job, or a ready task has a node to hope for."""
+        schedules = self.account.schedules.values()
+        waits = any(schedule.state == "active" and schedule.next_run is not None for schedule in schedules)
+        return waits or self._works()
+
+    def _works(self) -> bool:
         account = self.account
         if any(account.on_node.values()) or account.due_jobs:
-            return True
-        schedules = account.schedules.values()
-        if any(schedule.state == "active" and schedule.next_run is not None for schedule in schedules):
             return True
         for name, jobs in account.pool_jobs.items():
             pool = account.pool_ids.get(name)

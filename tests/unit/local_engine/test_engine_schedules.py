@@ -53,7 +53,15 @@ async def test_a_week_of_a_daily_schedule_passes_in_no_time(service: Service) ->
     assert info(service)["recentJob"]["id"] == "s:job-7"
     assert service.engine.jobs.get("s:job-3")["executionInfo"]["terminateReason"] == "JMComplete"
     assert state(service) == "active"
-    assert service.engine.busy()
+    assert service.engine.busy(), "the service has to be there for the next turn"
+    assert not service.engine.under_way(), "nothing happens until then"
+
+
+async def test_a_job_of_a_schedule_is_under_way_until_it_ends(service: Service) -> None:
+    await service.pool()
+    make(service, SHORT, recurrenceInterval="P1D")
+    assert await service.clock.advance_until(lambda: not service.engine.under_way(), 30 * DAY) == 10
+    assert jobs(service) == {"s:job-1": "completed"}
 
 
 async def test_nothing_runs_before_its_time(service: Service) -> None:

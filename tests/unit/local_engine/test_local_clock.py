@@ -93,3 +93,50 @@ async def test_timers_that_are_called_off_are_not_kept() -> None:
     assert len(clock._timers) < 1000
     await clock.advance(3_000_000)
     assert kept == [1]
+
+
+async def test_one_move_waits_for_another_and_never_turns_the_clock_back() -> None:
+    clock = VirtualClock()
+    start = clock.now()
+    for moment in range(1, 20):
+        clock.call_later(moment, lambda: None)
+    far = asyncio.ensure_future(clock.advance(100))
+    await asyncio.sleep(0)
+    await asyncio.wait_for(clock.advance(5), 5)
+    assert far.done()
+    assert clock.now() == start + timedelta(seconds=105)
+
+
+async def test_a_cancelled_move_leaves_the_clock_where_it_is() -> None:
+    clock = VirtualClock()
+    start = clock.now()
+
+    moved = asyncio.Event()
+
+    def again() -> None:
+        moved.set()
+        clock.call_later(1, again)
+
+    again()
+    endless = asyncio.ensure_future(clock.advance(10**9))
+    moved.clear()
+    await asyncio.wait_for(moved.wait(), 5)
+    endless.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await endless
+    stands = clock.now()
+    assert stands < start + timedelta(days=1)
+    await asyncio.wait_for(clock.advance(0), 5)
+    assert clock.now() == stands
+
+
+async def test_a_clock_goes_on_in_the_loop_of_the_next_start() -> None:
+    clock = VirtualClock()
+
+    async def two_at_a_time() -> None:
+        await asyncio.gather(clock.advance(1), clock.advance(1))
+
+    start = clock.now()
+    for _ in range(2):
+        await asyncio.to_thread(asyncio.run, two_at_a_time())
+    assert clock.now() == start + timedelta(seconds=4)
