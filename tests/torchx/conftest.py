@@ -19,6 +19,8 @@ from azbatch_core.local import LocalBatch
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from docker_daemon import DockerPlace
+
 WITHIN = 60.0
 """Seconds after which a wait in a test is a failure, on the slowest machine."""
 BIN = Path(sys.executable).parent
@@ -85,6 +87,16 @@ def variables(service: LocalBatch, tmp_path_factory: pytest.TempPathFactory) -> 
         "AZBATCH_TEST_KEY": service.account_key,
         "AZBATCH_LOCAL_DIR": str(home / "local"),
     }
+
+
+@pytest.fixture(scope="session")
+def docker() -> Iterator[DockerPlace]:
+    """A Docker daemon with small images, for the whole run."""
+    sys.path.append(str(Path(__file__).parents[1] / "contract"))
+    from docker_daemon import docker_place
+
+    with docker_place() as place:
+        yield place
 
 
 @pytest.fixture
