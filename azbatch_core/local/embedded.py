@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import threading
 from concurrent.futures import Future
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
@@ -155,6 +156,11 @@ class LocalBatch:
     def blob_key(self) -> str:
         """Its key, base64."""
         return self._running.blob_key
+
+    @property
+    def now(self) -> datetime:
+        """The service's time, in UTC: what signatures for its storage expire by."""
+        return datetime.now(timezone.utc) if self._clock is None else self._clock.now()
 
     def restart(self) -> None:
         """Stop the service in good order and start it again on the same state, port and keys."""

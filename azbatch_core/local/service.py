@@ -126,8 +126,11 @@ class LocalService:
     async def _serve(
         self, identity: Identity, endpoint: Endpoint, listener: socket.socket, ready: Callable[[], None]
     ) -> None:
-        blob_root = None if self._storage else self._state.path / "blobs"
-        place = BlobPlace(endpoint.blob_endpoint, endpoint.blob_account, endpoint.blob_key, blob_root)
+        blob_root = self._state.path / "blobs"
+        account = (endpoint.blob_endpoint, endpoint.blob_account, endpoint.blob_key)
+        place = (
+            BlobPlace(*account, None) if self._storage else BlobPlace(*account, blob_root, self._clock.now)
+        )
         config = RuntimeConfig(
             *(self._state.path, identity.account_name, endpoint.endpoint + "/", place),
             containers=self._options.containers,
@@ -149,8 +152,9 @@ class LocalService:
         control = Control(keys, routes, endpoint.endpoint)
         beside: dict[str, Application] = {PREFIX: control, PAGE: page}
         with contextlib.ExitStack() as cleanup:
-            if blob_root is not None:
-                blobs = create_blob_app(blob_root, identity.blob_account, identity.blob_key)
+            if self._storage is None:
+                key = (identity.blob_account, identity.blob_key)
+                blobs = create_blob_app(blob_root, *key, now=self._clock.now)
                 cleanup.callback(blobs.close)
                 beside[f"/{identity.blob_account}"] = blobs
             batch = BatchApplication(engine, keys, OPERATIONS, endpoint.endpoint, faults)

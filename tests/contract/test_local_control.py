@@ -6,9 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 import pytest
+from azure.core.exceptions import ClientAuthenticationError
+from azure.storage.blob import ContainerClient, generate_container_sas
 from waiting import until
 from wire_client import Wire
 
@@ -69,6 +72,65 @@ def test_a_schedule_between_its_turns_is_idle_and_a_move_ends_when_its_client_go
         assert "2026-01-01T01" < stands < "2100"
         assert wire.json("POST", "/_local/clock", {"advance": 0})["now"] == stands
         wire.connection.close()
+
+
+def test_a_signature_expires_by_the_services_clock() -> None:
+    with LocalBatch(clock="virtual") as service:
+        with ContainerClient.from_container_url(
+            f"{service.blob_endpoint}/box", credential=service.blob_key
+        ) as owner:
+            owner.create_container()
+        signature = generate_container_sas(
+            service.blob_account,
+            "box",
+            account_key=service.blob_key,
+            permission="w",
+            start=datetime.now(timezone.utc),
+            expiry=service.now + timedelta(hours=1),
+        )
+        with ContainerClient.from_container_url(f"{service.blob_endpoint}/box?{signature}") as box:
+            service.advance(3500)
+            box.upload_blob("in-time", b"x")
+            service.advance(200)
+            with pytest.raises(ClientAuthenticationError):
+                box.upload_blob("late", b"x")
+
+
+def test_an_identity_is_good_whatever_the_clock_says(tmp_path: Path) -> None:
+    identity = {"resourceId": "/subscriptions/s/resourceGroups/g/providers/x/userAssignedIdentities/i"}
+    with LocalBatch(tmp_path, clock="virtual") as service:
+        service.advance(100 * 365 * 86_400)
+        container = ContainerClient.from_container_url(
+            f"{service.blob_endpoint}/box", credential=service.blob_key
+        )
+        with container:
+            container.create_container()
+            destination = {"containerUrl": f"{service.blob_endpoint}/box", "identityReference": identity}
+            wire = Wire(service)
+            pool = {"id": "p", "vmSize": "standard_d2s_v3", "targetDedicatedNodes": 1}
+            task = {
+                "id": "t",
+                "commandLine": "echo hello",
+                "outputFiles": [
+                    {
+                        "filePattern": "../stdout.txt",
+                        "destination": {"container": {"path": "said", **destination}},
+                        "uploadOptions": {"uploadCondition": "taskcompletion"},
+                    }
+                ],
+            }
+            assert wire.ask("POST", "/pools", pool)[0].status == 201
+            assert wire.ask("POST", "/jobs", {"id": "j", "poolInfo": {"poolId": "p"}})[0].status == 201
+            assert wire.ask("POST", "/jobs/j/tasks", task)[0].status == 201
+            done = until(lambda: _completed(wire))
+            assert done["result"] == "success", done
+            assert container.download_blob("said").readall() == b"hello\n"
+            wire.connection.close()
+
+
+def _completed(wire: Wire) -> dict[str, str]:
+    task = wire.json("GET", "/jobs/j/tasks/t")
+    return dict(task["executionInfo"]) if task["state"] == "completed" else {}
 
 
 def _standing(wire: Wire) -> str | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from runtime_rig import Rig, code_of, rig_of
+from runtime_rig import Rig, code_of, details_of, rig_of
 from storage_urls import IDENTITY, container_url
 from web_server import address
 
@@ -117,6 +118,53 @@ async def test_a_failed_upload_fails_the_task_and_keeps_its_exit_code(
             record = json.loads((rig.task / "fileuploaderr.txt").read_text())
             assert (record["code"], record["pattern"]) == (code, "two.txt")
             assert contents(box) == {"out/one.txt": "1\n"}  # the rest was sent all the same
+
+
+def wrongly_built(url: str) -> dict[str, str]:
+    """Container URLs as people build them wrongly."""
+    container, _, signature = url.partition("?")
+    return {
+        "restype": f"{url}&restype=container",
+        "comp": f"{url}&comp=list",
+        "no question mark": f"{container}{signature}",
+        "encoded question mark": f"{container}%3F{signature}",
+        "encoded altogether": f"{container}%3F{signature.replace('=', '%3D')}",
+        "a blob": f"{container}/blob?{signature}",
+        "no container": f"{container.rpartition('/')[0]}?{signature}",
+        "in quotes": f'"{url}"',
+        "a quote behind": f"{url}'",
+    }
+
+
+@pytest.mark.usefixtures("box")
+async def test_a_wrongly_built_container_url_fails_as_such_and_shows_no_signature(
+    tmp_path: Path, blobs: BlobPlace
+) -> None:
+    async with rig_of(tmp_path, blobs=blobs) as rig:
+        for case, url in wrongly_built(container_url(blobs, "w")).items():
+            outcome = await rig.run("true", output_files=(output("../stdout.txt", url),))
+            assert code_of(outcome) == "FileUploadMiscError", case
+            logs = [(rig.task / f"fileupload{name}.txt").read_text() for name in ("out", "err")]
+            said = str([outcome, *logs])
+            assert url.rpartition("sig")[2][:12] not in said, case
+        for case, url in wrongly_built(container_url(blobs, "rl")).items():
+            outcome = await rig.stage({"storageContainerUrl": url})
+            assert code_of(outcome) == "ResourceContainerListMiscError", case
+            assert url.rpartition("sig")[2][:12] not in str(outcome), case
+
+
+async def test_what_storage_said_is_its_code(tmp_path: Path, blobs: BlobPlace, box: ContainerClient) -> None:
+    ago = datetime.now(timezone.utc) - timedelta(hours=1)
+    cases = {
+        container_url(blobs, "w", expiry=ago): "AuthenticationFailed",
+        container_url(blobs, "r"): "AuthorizationPermissionMismatch",
+        container_url(blobs, "w", "nowhere"): "ContainerNotFound",
+    }
+    async with rig_of(tmp_path, blobs=blobs) as rig:
+        for url, said in cases.items():
+            outcome = await rig.run("true", output_files=(output("../stdout.txt", url),))
+            assert details_of(outcome)["Message"] == said
+    assert contents(box) == {}
 
 
 async def test_the_exit_code_outranks_a_failed_upload(tmp_path: Path, blobs: BlobPlace) -> None:

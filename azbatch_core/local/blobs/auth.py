@@ -39,6 +39,7 @@ _OVERRIDES = ("rscc", "rscd", "rsce", "rscl", "rsct")
 _FIRST_VERSION = "2018-11-09"
 _ENCRYPTION_SCOPE_VERSION = "2020-12-06"
 _LEVELS = {"account": "s", "container": "c", "blob": "o"}
+_SKEW = timedelta(minutes=15)
 _TIME_FORMATS = ("%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%dT%H:%MZ", "%Y-%m-%d", "%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -61,7 +62,8 @@ class Authorizer:
     Args:
         account: The account's name.
         key: Its key, base64.
-        now: Tells the time that validity is judged by.
+        now: Tells the time that signatures expire by. They begin by the machine's clock too, which is what
+            clients sign by: one that has begun there is good where the clock is a virtual one, behind it.
     """
 
     def __init__(self, account: str, key: str, now: Callable[[], datetime]) -> None:
@@ -111,7 +113,8 @@ class Authorizer:
     def _check_time(self, query: Mapping[str, str]) -> None:
         now = self._now()
         start, expiry = _time(query.get("st", "")), _time(query.get("se", ""))
-        if expiry is None or now >= expiry or (start is not None and now < start - timedelta(minutes=15)):
+        latest = max(now, datetime.now(timezone.utc)) + _SKEW
+        if expiry is None or now >= expiry or (start is not None and latest < start):
             raise BlobError("AuthenticationFailed", "Signature not valid in the specified time frame")
 
     def _account_text(self, query: Mapping[str, str]) -> str:

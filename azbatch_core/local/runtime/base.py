@@ -8,12 +8,12 @@ waiting for disks, networks or processes; what takes time ends in a future.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from azbatch_core.local.options import ContainerChoice
@@ -35,12 +35,14 @@ class BlobPlace:
         account: Name of the storage account.
         key: Its key, base64.
         root: Folder that holds the blobs; None where another server keeps them.
+        now: Tells the time that signatures expire by there.
     """
 
     endpoint: str
     account: str
     key: str = field(repr=False)
     root: Path | None
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(timezone.utc), repr=False)
 
 
 @dataclass(frozen=True)

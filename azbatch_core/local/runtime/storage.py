@@ -5,9 +5,10 @@ azure-storage-blob is imported at the first container, since it takes a quarter 
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+import re
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qs, unquote, urlsplit, urlunsplit
 
 from azbatch_core.local.blobs.auth import service_sas
 
@@ -24,6 +25,12 @@ STORAGE_SCOPE = "https://storage.azure.com/.default"
 
 _DENIED = {401, 403}
 _NOT_FOUND = 404
+# What a `?` or the `sig=` of a signature looks like in a path, once encoded or more often.
+_HIDDEN_QUERY = re.compile(r"%(?:25)*3f", re.IGNORECASE)
+_SIGNATURE = re.compile(r"(sig(?:=|%(?:25)*3d)).*", re.IGNORECASE | re.DOTALL)
+_NEVER_IN_URLS = frozenset("\"' \t\r\n<>")
+_NOT_SIGNED = frozenset({"restype", "comp"})
+_BLOB_HOST = ".blob."
 _LOOPBACK = {"localhost", "::1"}
 _IDENTITY_HOURS = 1
 # A node's link to storage is good or the task fails soon; the client's own waits add up to minutes.
@@ -37,12 +44,15 @@ _RETRIES: dict[str, Any] = {
 
 
 def without_query(url: str) -> str:
-    """A URL that may be shown: signatures are in the query, passwords before the host."""
+    """A URL that may be shown: signatures are in the query, or where a wrong URL has them; passwords before
+    the host."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return "(not a URL)"
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    path = _HIDDEN_QUERY.split(parts.path, maxsplit=1)[0]
+    shown = urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], path, "", ""))
+    return _SIGNATURE.sub(r"\1***", shown)
 
 
 def is_loopback(url: str) -> bool:
@@ -63,7 +73,7 @@ def locally_signed(
         return url
     path = unquote(url[len(blobs.endpoint) + 1 :])
     container, _, blob = path.rstrip("/").partition("/")
-    expiry = datetime.now(timezone.utc) + timedelta(hours=_IDENTITY_HOURS)
+    expiry = blobs.now() + timedelta(hours=_IDENTITY_HOURS)
     return f"{url}?{service_sas(blobs.account, blobs.key, container, permissions, expiry, blob=blob or None)}"
 
 
@@ -73,16 +83,39 @@ def container_client(
     """A client for a container URL with a signature, or opened by an identity. To be closed.
 
     Raises:
-        ValueError: That is no container URL.
+        ValueError: That is no container URL; the message holds nothing of it.
     """
     from azure.storage.blob import ContainerClient
 
-    if not url.lower().startswith(("http://", "https://")):
-        raise ValueError("A container URL starts with https:// or http://")
+    _check_container_url(url, blobs)
     signed = locally_signed(url, identity, blobs, permissions)
     options = {**_RETRIES, "use_env_settings": not is_loopback(url)}
     credential = developer_credential() if identity and needs_token(signed) else None
     return ContainerClient.from_container_url(signed, credential=credential, **options)
+
+
+def _check_container_url(url: str, blobs: BlobPlace | None) -> None:
+    if not url.lower().startswith(("http://", "https://")) or _NEVER_IN_URLS & set(url):
+        raise ValueError("A container URL starts with https:// or http:// and has no quotes or spaces")
+    parts = urlsplit(url)
+    path = parts.path.strip("/")
+    if _HIDDEN_QUERY.search(path) or _SIGNATURE.search(path):
+        raise ValueError("The signature of a container URL comes after a question mark")
+    if _NOT_SIGNED & set(parse_qs(parts.query, keep_blank_values=True)):
+        raise ValueError("The query of a container URL is the signature alone, without restype or comp")
+    names = 2
+    if blobs is not None and url.startswith(blobs.endpoint + "/"):
+        path, names = url[len(blobs.endpoint) :].partition("?")[0].strip("/"), 1
+    elif _BLOB_HOST in (parts.hostname or ""):
+        names = 1
+    if not path or path.count("/") >= names:
+        raise ValueError("A container URL ends with the container's name, not with a blob's")
+
+
+def code_of(error: Exception) -> str:
+    """The storage service's own code for what went wrong, else the kind of exception."""
+    code = getattr(error, "error_code", None)
+    return str(getattr(code, "value", code) or type(error).__name__)
 
 
 def developer_credential() -> Any:
