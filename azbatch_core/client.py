@@ -19,6 +19,7 @@ from azbatch_core.service.states import split_handle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
     from types import TracebackType
 
     from typing_extensions import Self
@@ -101,6 +102,26 @@ class AzureBatch:
 
         plan = job if isinstance(job, Plan) else self.plan(job, streaming=tasks is not None)
         return Submitter(self._connection, plan).run(tasks, recreate=recreate, on_progress=on_progress)
+
+    def stage(self, path: Path, container: str, name: str) -> bool:
+        """Put a file into a container of the account's own storage, for tasks to read; whether it was sent.
+
+        The container is made when it does not exist. A blob of that name and length is taken for the file
+        itself and nothing is sent, so make the name of the content.
+
+        Args:
+            path: The file.
+            container: What `ResourceFile.container` says then.
+            name: The blob's name.
+
+        Raises:
+            ConfigurationError: The account has no storage.
+            AzBatchError: The storage is out of reach, or nobody here may write to it.
+            OSError: The file cannot be read.
+        """
+        from azbatch_core.service.submit.staging import stage
+
+        return stage(self._connection, path, container, name)
 
     def job(self, job_id: str) -> JobHandle:
         """A handle on a job, by ``<job id>`` or ``<account>:<job id>``. Asks the service nothing.

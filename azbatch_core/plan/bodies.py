@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from azbatch_core.plan.secrets import StorageRef
 from azbatch_core.specs import command_line, iso_duration
 
 if TYPE_CHECKING:
@@ -45,9 +46,10 @@ def resource_files(files: Iterable[ResourceFile], job_id: str | None = None) -> 
 
 
 def _resource_file(file: ResourceFile, job_id: str | None) -> Body:
+    own = StorageRef(file.container, permission="rl", identity=file.identity) if file.container else None
     body: Body = {
         "autoStorageContainerName": file.auto_storage_container_name,
-        "storageContainerUrl": file.storage_container_url,
+        "storageContainerUrl": own or file.storage_container_url,
         "httpUrl": file.http_url,
         "blobPrefix": with_job_id(file.blob_prefix, job_id),
         "filePath": file.file_path,

@@ -24,7 +24,7 @@ _IDENTITY: Final = re.compile(
 )
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _MAX_BLOB_NAME: Final = 1024
-_SOURCES: Final = ("http_url", "storage_container_url", "auto_storage_container_name")
+_SOURCES: Final = ("http_url", "storage_container_url", "auto_storage_container_name", "container")
 
 
 def _check_identity(value: str) -> str:
@@ -57,7 +57,7 @@ def check_container_name(value: str) -> str:
 class ResourceFile(Spec):
     """A file, or all files of a container or prefix, that is on the node before the command runs.
 
-    Exactly one of `http_url`, `storage_container_url` and `auto_storage_container_name`.
+    Exactly one of `http_url`, `storage_container_url`, `auto_storage_container_name` and `container`.
     """
 
     http_url: UrlSecret | None = Field(
@@ -72,6 +72,11 @@ class ResourceFile(Spec):
     auto_storage_container_name: str | None = Field(
         default=None,
         description="The name of a container in the storage account that the Batch account is linked to.",
+        examples=["inputs"],
+    )
+    container: str | None = Field(
+        default=None,
+        description="The name of a container in the account's own storage; azbatch signs its URL.",
         examples=["inputs"],
     )
     file_path: str | None = Field(
@@ -99,7 +104,7 @@ class ResourceFile(Spec):
         ),
     )
 
-    @field_validator("auto_storage_container_name")
+    @field_validator("auto_storage_container_name", "container")
     @classmethod
     def _check_container(cls, value: str | None) -> str | None:
         return value if value is None else check_container_name(value)

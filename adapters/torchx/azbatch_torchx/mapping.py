@@ -22,12 +22,12 @@ from azbatch_core import (
     TaskSpec,
 )
 from azbatch_core.specs import slug
-from azbatch_torchx import gangs, mounts, stamp
+from azbatch_torchx import gangs, mounts, stamp, workspace
 from azbatch_torchx.options import NO_LIMIT, REGISTRY_PASSWORD
 from azbatch_torchx.roles import GPU_MODEL, INFINIBAND, VM_SIZE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from azbatch_torchx.options import RunOptions
     from azbatch_torchx.roles import AppLike, ResourceLike, RoleLike
@@ -88,6 +88,17 @@ def to_job(app: AppLike, roles: Sequence[RoleLike], job_id: str, options: RunOpt
     return Mapped(job, tuple(notes))
 
 
+def with_images(job: JobSpec, places: Mapping[str, str]) -> JobSpec:
+    """The job with images named otherwise."""
+    tasks = [
+        task.replace(container=task.container.replace(image=places[task.container.image]))
+        if task.container is not None and task.container.image in places
+        else task
+        for task in job.tasks
+    ]
+    return job.replace(tasks=tuple(tasks))
+
+
 def _check(app: AppLike, roles: Sequence[RoleLike]) -> None:
     if not roles:
         raise SpecError("the app has no role: there is nothing to run", field="roles")
@@ -127,6 +138,7 @@ def _fields(role: RoleLike, options: RunOptions, notes: list[str]) -> dict[str, 
     return {
         "display_name": role.name[:_MAX_DISPLAY_NAME],
         "command": mounts.linked(_command(role), wanted.volumes),
+        "resource_files": tuple(workspace.resource_file(name) for name in _archives(role)),
         "container": _container(role, options, wanted.options) if options.containers else None,
         "resources": _resources(role.resource, options, notes),
         "environment": _environment(role),
@@ -136,9 +148,18 @@ def _fields(role: RoleLike, options: RunOptions, notes: list[str]) -> dict[str, 
 
 
 def _command(role: RoleLike) -> tuple[str, ...]:
+    command = (role.entrypoint, *role.args)
     if role.num_replicas > _ONE_NODE:
-        return gangs.command(role.entrypoint, role.args, role.env)
-    return (role.entrypoint, *role.args)
+        command = gangs.command(role.entrypoint, role.args, role.env)
+    for name in _archives(role):
+        command = workspace.unpacked(command, name)
+    return command
+
+
+def _archives(role: RoleLike) -> tuple[str, ...]:
+    """The archive of the role's workspace, if it has one."""
+    name = role.metadata.get(workspace.METADATA)
+    return (str(name),) if name else ()
 
 
 def _check_replicas(role: RoleLike, notes: list[str]) -> None:

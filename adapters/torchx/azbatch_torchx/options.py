@@ -72,6 +72,15 @@ class RunOptions:
             f" password in ${REGISTRY_PASSWORD} where the run is submitted."
         },
     )
+    workspace: str = field(
+        default="auto",
+        metadata={
+            "help": "How the workspace (--workspace, the current directory) comes to the nodes."
+            " archive: packed, kept in the account's storage, unpacked where the command starts."
+            " image: by Docker, in an image on top of the role's, pushed to image_repo. none: not at all."
+            " auto: image where image_repo is given and Docker runs, else archive, unless it is large."
+        },
+    )
     image_repo: str | None = field(
         default=None,
         metadata={"help": "Where an image with your workspace in it is pushed to; nothing is built without."},

@@ -8,6 +8,8 @@ from azbatch_torchx import app_ids
 
 if TYPE_CHECKING:
     from azbatch_core import Plan
+    from azbatch_torchx.building import Images
+    from azbatch_torchx.workspace import Archive
 
 
 class Request:
@@ -16,11 +18,22 @@ class Request:
     Attributes:
         plan: Exactly what will be sent.
         notes: What the user should know, besides the plan's own warnings.
+        archives: Workspaces that must be in the account's storage first.
+        images: Images that must be pushed first.
     """
 
-    def __init__(self, plan: Plan, notes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        notes: tuple[str, ...] = (),
+        *,
+        archives: tuple[Archive, ...] = (),
+        images: Images | None = None,
+    ) -> None:
         self.plan = plan
         self.notes = notes
+        self.archives = archives
+        self.images = images or {}
 
     @property
     def app_id(self) -> str:

@@ -38,6 +38,7 @@ class RoleLike(Protocol):
     retry_policy: Any
     resource: ResourceLike
     mounts: Sequence[Any]
+    metadata: Mapping[str, Any]
 
 
 class AppLike(Protocol):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Dict, Final  # the config type, which Tor
 from torchx import specs
 from torchx.schedulers.api import DescribeAppResponse, ListAppResponse, Scheduler
 from torchx.specs import AppDryRunInfo, AppState, ReplicaStatus, RoleStatus
+from torchx.workspace.api import WorkspaceMixin
 
 from azbatch_torchx import app_ids, compat, options
 
@@ -23,15 +24,17 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from azbatch_core import AzureBatch, JobHandle, JobStatus, MemberStatus, TaskStatus
+    from azbatch_torchx.building import Images, Workspaces
     from azbatch_torchx.request import Request
     from azbatch_torchx.stamp import AppStamp, RoleStamp
+    from azbatch_torchx.workspace import Archive
 
 BACKEND: Final = "azure_batch"
 FRESH: Final = 0.2
 """Seconds for which one look at an app is good enough: a log of N replicas describes it N times at once."""
 
 
-class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
+class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
     """Runs TorchX apps on Azure Batch, or on azbatch's local service.
 
     An app is a job, and its id is ``<account>:<job id>``. Which account that is and how to log in there comes
@@ -42,6 +45,7 @@ class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
         super().__init__(BACKEND, session_name)
         self._clients: dict[str | None, AzureBatch] = {}
         self._opening = threading.Lock()
+        self._workspaces: Workspaces | None = None
 
     def _run_opts(self) -> specs.runopts:
         return options.add_to(specs.runopts())
@@ -56,9 +60,11 @@ class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
             client = self._client(options.account_of(cfg))
             job_id = mapping.job_id_of(app.name, secrets.token_hex(4))
             app_id = app_ids.join(client.account.name, job_id)
+            archives, images = self._built(app, cfg)
             roles = [_replaced(role, app_id) for role in app.roles]
             mapped = mapping.to_job(app, roles, job_id, chosen, compat.version())
-            return AppDryRunInfo(Request(client.plan(mapped.job), mapped.notes), str)
+            plan = client.plan(mapped.job)
+            return AppDryRunInfo(Request(plan, mapped.notes, archives=archives, images=images), str)
 
     def schedule(self, dryrun_info: AppDryRunInfo) -> str:
         """Submit what was planned. On return the app can be described from anywhere.
@@ -70,8 +76,29 @@ class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
         for note in (*request.plan.warnings, *request.notes):
             compat.LOG.info("%s", note)
         with _refusing():
-            _submit(self._client(request.plan.account), request)
+            client = self._client(request.plan.account)
+            _submit(client, _delivered(client, request))
         return request.app_id
+
+    def build_workspace_and_update_role(
+        self, role: specs.Role, workspace: Any, cfg: Mapping[str, Any]
+    ) -> None:
+        """Pack the workspace, or build an image with it; `schedule` sends it. Called before a dry run.
+
+        Raises:
+            InvalidRunConfigException: What the options ask for cannot be done.
+        """
+        from azbatch_torchx.building import Workspaces
+
+        with _refusing():
+            storage = self._client(options.account_of(cfg)).account.storage
+            self._workspaces = self._workspaces or Workspaces()
+            self._workspaces.build(role, workspace, cfg, has_storage=storage is not None)
+
+    def _built(self, app: specs.AppDef, cfg: Mapping[str, Any]) -> tuple[tuple[Archive, ...], Images]:
+        if self._workspaces is None:
+            return (), {}
+        return self._workspaces.archives(app), self._workspaces.to_push(app, cfg)
 
     def describe(self, app_id: str) -> DescribeAppResponse | None:
         """The app as it stands; None where there is no such app (any more).
@@ -206,6 +233,22 @@ class AzureBatchScheduler(Scheduler[Dict[str, Any]]):
             return None
         app = stamp.read(status.metadata)
         return (self._client(account), app, status, tasks) if app is not None else None
+
+
+def _delivered(client: AzureBatch, request: Request) -> Request:
+    """The request, when what its nodes will fetch is where they fetch it; images by their digests."""
+    from azbatch_torchx import workspace
+
+    for archive in request.archives:
+        sent = client.stage(archive.path, workspace.CONTAINER, archive.name)
+        compat.LOG.info("the workspace: %s files%s", archive.files, "" if sent else ", unchanged in storage")
+    if not request.images:
+        return request
+    from azbatch_torchx import building, mapping
+    from azbatch_torchx.request import Request
+
+    places = building.push(request.images)
+    return Request(client.plan(mapping.with_images(request.plan.job, places)), request.notes)
 
 
 def _submit(client: AzureBatch, request: Request) -> None:

@@ -14,7 +14,13 @@ import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from azbatch_core.errors import AuthenticationError, AzBatchError, ConfigurationError, ServiceUnavailable
+from azbatch_core.errors import (
+    AuthenticationError,
+    AzBatchError,
+    ConfigurationError,
+    NotFound,
+    ServiceUnavailable,
+)
 from azbatch_core.service.connect import credentials, keyvault, sending
 from azbatch_core.service.connect.clock import Clock
 from azbatch_core.service.connect.once import OnceEach
@@ -22,6 +28,7 @@ from azbatch_core.service.connect.retry import RetrySettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from azbatch_core.plan.secrets import StorageRef
     from azbatch_core.service.connect.credentials import Credential
@@ -106,6 +113,33 @@ class StorageResolver:
             AuthenticationError: The credential can neither sign nor ask the storage to.
         """
         return self._urls.get(reference, lambda: self._resolve(reference))
+
+    def put(self, container: str, name: str, path: Path) -> bool:
+        """Have a file in a container, which is made if need be; whether it had to be sent.
+
+        A blob of that name and length is taken for the file itself: the name should be made of the content.
+
+        Raises:
+            AzBatchError: The storage is out of reach, or nobody here may write to it.
+            OSError: The file cannot be read.
+        """
+        length = path.stat().st_size
+
+        def there(client: Any) -> bool:
+            return bool(client.get_blob_client(container, name).get_blob_properties().size == length)
+
+        try:
+            if self._send(there):
+                return False
+        except NotFound:
+            self._made.get(container, lambda: self._make(container))
+
+        def send(client: Any) -> None:
+            with path.open("rb") as data:
+                client.get_blob_client(container, name).upload_blob(data, length=length, overwrite=True)
+
+        self._send(send)
+        return True
 
     @property
     def _storage(self) -> StorageSpec:

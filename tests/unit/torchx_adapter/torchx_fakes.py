@@ -32,6 +32,7 @@ class Role:
     retry_policy: str = "APPLICATION"
     resource: Resource = field(default_factory=Resource)
     mounts: list[Any] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
