@@ -1,4 +1,4 @@
-# ruff: noqa: INP001, T201 - a script, not a module of a package, and it prints
+
 """A parameter sweep from Python: as many tasks as a generator yields, sent while it runs.
 
 python examples/sweep.py            on this machine

@@ -77,6 +77,8 @@ def variables(service: LocalBatch, tmp_path_factory: pytest.TempPathFactory) -> 
     config.write_text(
         f'default = "here"\n[accounts.here]\nendpoint = "{service.endpoint}"\n'
         f'account_name = "{service.account_name}"\naccount_key = "env:AZBATCH_TEST_KEY"\n'
+        f'[accounts.here.storage]\nblob_endpoint = "{service.blob_endpoint}"\n'
+        f'account_name = "{service.blob_account}"\naccount_key = "env:AZBATCH_TEST_STORAGE_KEY"\n'
     )
     ours = ("AZBATCH", "AZURE", "TORCHX", "LOGLEVEL", "PYTHON")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
@@ -85,6 +87,7 @@ def variables(service: LocalBatch, tmp_path_factory: pytest.TempPathFactory) -> 
         "HOME": str(home),
         "AZBATCH_CONFIG": str(config),
         "AZBATCH_TEST_KEY": service.account_key,
+        "AZBATCH_TEST_STORAGE_KEY": service.blob_key,
         "AZBATCH_LOCAL_DIR": str(home / "local"),
     }
 

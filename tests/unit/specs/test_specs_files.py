@@ -26,6 +26,7 @@ URL = "https://a.example/reads.gz"
             "identity": IDENTITY,
         },
         {"auto_storage_container_name": "inputs", "file_path": "data/"},
+        {"container": "inputs", "blob_prefix": "run-7/"},
     ],
 )
 def test_right_resource_files(fields: dict[str, str]):
@@ -49,6 +50,8 @@ def test_right_resource_files(fields: dict[str, str]):
         ({"http_url": URL, "file_path": "./../x"}, "file_path", "leaves"),
         ({"http_url": URL, "file_path": "x", "blob_prefix": "p"}, "blob_prefix", "with a container"),
         ({"auto_storage_container_name": "abc", "identity": IDENTITY}, "identity", "goes with a URL"),
+        ({"container": "abc", "auto_storage_container_name": "abc"}, None, "has both"),
+        ({"container": "A_b"}, "container", "not a container's name"),
         ({"auto_storage_container_name": "A_b"}, "auto_storage_container_name", "not a container's name"),
         ({"auto_storage_container_name": "ab"}, "auto_storage_container_name", "not a container's name"),
         ({"auto_storage_container_name": "a--b"}, "auto_storage_container_name", "not a container's name"),
