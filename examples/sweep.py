@@ -1,4 +1,3 @@
-
 """A parameter sweep from Python: as many tasks as a generator yields, sent while it runs.
 
 python examples/sweep.py            on this machine

@@ -44,8 +44,10 @@ _RETRIES: dict[str, Any] = {
 
 
 def without_query(url: str) -> str:
-    """A URL that may be shown: signatures are in the query, or where a wrong URL has them; passwords before
-    the host."""
+    """A URL that may be shown: signatures are in the query, or where a wrong URL has them.
+
+    Passwords are before the host.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
