@@ -34,8 +34,18 @@ _COMMANDS = {
 _OF_TEXT = frozenset({"elinks", "links", "lynx", "w3m", "www-browser"})
 """Browsers that take the terminal and run no scripts."""
 
+_WRONG_INPUT = 2
 _MISSING_EXTRA = 3
+_LONGEST = 100 * 366 * 86_400.0
 _ITS_MARK = "azbatch local: "
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """A click callback: seconds as the service takes them, which `nan` and what is below 0 are not."""
+    if value is not None and not 0 <= value <= _LONGEST:
+        name = "SECONDS" if isinstance(param, click.Argument) else param.opts[0]
+        raise click.UsageError(f"{name}: {value:g} is not from 0 seconds to 100 years.", ctx=ctx)
+    return value
 
 
 @click.group("local", cls=LazyGroup, entries=_COMMANDS)
@@ -49,8 +59,13 @@ def local() -> None:
 
 @command("start", account=False)
 @click.option("--port", type=click.IntRange(0, 65535), help="Where to listen; by default as last time.")
-@click.option("--idle-timeout", type=float, help="Seconds without work until it stops; 0: never. [1800]")
-@click.option("--boot-time", type=float, help="Seconds that a node takes to start. [0]")
+@click.option(
+    "--idle-timeout",
+    type=float,
+    callback=_seconds,
+    help="Seconds without work until it stops; 0: never. [1800]",
+)
+@click.option("--boot-time", type=float, callback=_seconds, help="Seconds that a node takes to start. [0]")
 @click.option(
     "--containers",
     type=click.Choice(["auto", "docker", "host"]),
@@ -71,7 +86,8 @@ def local() -> None:
 def start(*, as_json: bool, **options: object) -> None:
     """Start the local service, unless it runs already; return when it answers.
 
-    Options hold until it stops; those of a service that runs already are not changed.
+    Options hold until it stops; those of a service that runs already are not changed, which is said where
+    they are not what is asked for.
     """
     show(call_service("start", *_flags(options)), as_json=as_json)
 
@@ -102,7 +118,7 @@ def _opened(url: str) -> bool:
 
 
 @command("advance", account=False)
-@click.argument("seconds", type=float, required=False)
+@click.argument("seconds", type=float, callback=_seconds, required=False)
 @click.option("--until-idle", is_flag=True, help="Stop when nothing is under way, after SECONDS at most.")
 @json_option
 def advance(*, seconds: float | None, until_idle: bool, as_json: bool) -> None:
@@ -178,8 +194,13 @@ def call_service(verb: str, *words: str) -> dict[str, Any]:
     if done.returncode == _MISSING_EXTRA and verb != "status":
         raise ConfigurationError("the local service is not installed", hint="pip install 'azbatch[local]'")
     document = _last_json_line(done.stdout)
+    if done.returncode == _WRONG_INPUT:
+        raise ConfigurationError(_said(verb, done.stderr))
     if done.returncode and document is None:
         raise ServiceUnavailable(_said(verb, done.stderr))
+    for line in done.stderr.splitlines():
+        if line.startswith(_ITS_MARK):
+            info(exits.redact(line.removeprefix(_ITS_MARK)))
     return {name: value for name, value in (document or {}).items() if not name.endswith("_key")}
 
 

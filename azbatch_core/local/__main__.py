@@ -2,7 +2,7 @@
 
 `start` prints one line of JSON, the contents of `endpoint.json`, once the service answers; `status` prints
 the same without keys, `open` the page's address with a one-time code. Exit codes: 0 done; 1 refused or, for
-`status`, not running; 2 wrong usage; 3 the extra is not installed.
+`status`, not running; 2 wrong words, options or files; 3 the extra is not installed.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from urllib.parse import quote
 from azbatch_core.local import daemon
 from azbatch_core.local.clock import LONGEST
 from azbatch_core.local.control.asking import AskError, ask
-from azbatch_core.local.faults import FaultError, read_file, read_words
-from azbatch_core.local.options import Options, add_arguments
+from azbatch_core.local.faults import FaultError, Faults, read_file, read_words
+from azbatch_core.local.options import OptionError, Options, add_arguments, given
 from azbatch_core.local.requirements import INSTALL_HINT, missing_modules
 from azbatch_core.local.state import StateDirectory
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from azbatch_core.local.state import Endpoint
 
 _NEEDS_EXTRA = frozenset({"start", "serve", "open"})
+_REFUSED = 1
+_WRONG_INPUT = 2
 _MISSING_EXTRA = 3
 
 
@@ -43,9 +45,10 @@ def main(arguments: list[str] | None = None) -> int:
         return _MISSING_EXTRA
     try:
         return _run(options, state)
-    except (daemon.DaemonError, AskError, FaultError) as error:
+    except (daemon.DaemonError, AskError, FaultError, OptionError) as error:
         sys.stderr.write(f"azbatch local: {error}\n")
-        return 1
+        wrong = error.malformed if isinstance(error, AskError) else not isinstance(error, daemon.DaemonError)
+        return _WRONG_INPUT if wrong else _REFUSED
 
 
 def _run(options: argparse.Namespace, state: StateDirectory) -> int:
@@ -73,7 +76,9 @@ def _run(options: argparse.Namespace, state: StateDirectory) -> int:
 
 def _advance(options: argparse.Namespace) -> dict[str, object]:
     if options.seconds is None and not options.until_idle:
-        raise AskError("say by how many seconds, or --until-idle")
+        raise OptionError("say by how many seconds, or --until-idle")
+    if options.seconds is not None and not 0 <= options.seconds <= LONGEST:
+        raise OptionError(f"a clock moves on by 0 seconds to 100 years, not by {options.seconds:g}")
     return {
         "advance": LONGEST if options.seconds is None else options.seconds,
         "untilIdle": options.until_idle,
@@ -83,8 +88,11 @@ def _advance(options: argparse.Namespace) -> dict[str, object]:
 def _start(options: argparse.Namespace, state: StateDirectory) -> Endpoint:
     chosen = Options.read(options)
     if chosen.faults:
-        read_file(Path(chosen.faults))  # what is wrong with it is told here, not in the service's log
-    return daemon.start(state, chosen)
+        from azbatch_core.local.routes.table import OPERATIONS
+
+        # What is wrong with it is told here, not in the service's log.
+        Faults(read_file(Path(chosen.faults)), OPERATIONS)
+    return daemon.start(state, chosen, given(options))
 
 
 def _fault(options: argparse.Namespace, state: StateDirectory) -> dict[str, object]:
@@ -108,7 +116,16 @@ def _status(state: StateDirectory) -> int:
     running = state.running()
     facts: dict[str, object] = {"running": running is not None, "state_dir": str(state.path)}
     if running is not None:
-        shown = ("endpoint", "page", "account_name", "pid", "version", "blob_endpoint", "blob_account")
+        shown = (
+            "endpoint",
+            "page",
+            "account_name",
+            "pid",
+            "version",
+            "blob_endpoint",
+            "blob_account",
+            "options",
+        )
         facts.update({name: getattr(running, name) for name in shown})
     _say(json.dumps(facts))
     return 0 if running else 1

@@ -8,14 +8,16 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from azbatch_core import __version__
-from azbatch_core.local.options import Options
+from azbatch_core.local.options import Options, differing
 from azbatch_core.local.state import StateError
 from azbatch_core.local.storage_account import STORAGE_VARIABLE, StorageAccount, StorageAccountError
 
@@ -37,12 +39,17 @@ class DaemonError(Exception):
     """The service could not be started or stopped; the message says why, with the log's end if that helps."""
 
 
-def start(state: StateDirectory, options: Options = _USUAL) -> Endpoint:
+def start(state: StateDirectory, options: Options = _USUAL, asked: frozenset[str] = frozenset()) -> Endpoint:
     """On return a service of this version answers, in a process that outlives this one.
 
-    One that is running is left alone; one of another version is stopped first, which a line on stderr says.
-    Its jobs go on, and tasks that ran start again. Of several callers at once, one starts it and the others
-    get the same answer.
+    One that is running is left alone; where it does not do what was asked for, a line on stderr says so. One
+    of another version is stopped first, which a line on stderr says as well. Its jobs go on, and tasks that
+    ran start again. Of several callers at once, one starts it and the others get the same answer.
+
+    Args:
+        state: its directory.
+        options: how it is started.
+        asked: names of the options that somebody asked for; the others are as good any other way.
 
     Raises:
         DaemonError: it did not come up.
@@ -56,6 +63,7 @@ def start(state: StateDirectory, options: Options = _USUAL) -> Endpoint:
         while True:
             running = _running(state, deadline)
             if running is not None:
+                _remark(running, options, asked)
                 return running
             try:
                 return _spawn(state, options)
@@ -79,6 +87,23 @@ def _running(state: StateDirectory, deadline: float) -> Endpoint | None:
             return None
         time.sleep(_POLL_SECONDS)  # somebody's `serve` is on its way up or down
     return None
+
+
+def _remark(running: Endpoint, wanted: Options, asked: frozenset[str]) -> None:
+    """Say on stderr what a service that runs does otherwise than asked for."""
+    port = urlsplit(running.endpoint).port
+    words = [*shlex.split(running.options), "--port", str(port)]
+    if wanted.port == 0:
+        asked -= {"port"}
+    found = differing(wanted, asked, words)
+    storage = _storage()
+    if storage is not None and storage.endpoint != running.blob_endpoint:
+        found.append(f"its storage is not that of {STORAGE_VARIABLE}")
+    if found:
+        sys.stderr.write(
+            f"azbatch local: it runs already and stays as it is: {', '.join(found)};"
+            " `azbatch local stop` first, then start it so\n"
+        )
 
 
 def stop(state: StateDirectory) -> bool:
@@ -163,9 +188,7 @@ def _in_one_line(state: StateDirectory, options: Options) -> Iterator[None]:
 
     try:
         yield
-    except BlockingIOError:
-        raise DaemonError(f"another service is running on {state.path}") from None
-    except (FaultError, StateError, VersionError, NoContainersError) as error:
+    except (BlockingIOError, FaultError, StateError, VersionError, NoContainersError) as error:
         raise DaemonError(str(error)) from None
     except sqlite3.Error as error:
         way_out = "`azbatch local reset` begins anew, without its jobs"
@@ -174,9 +197,7 @@ def _in_one_line(state: StateDirectory, options: Options) -> Iterator[None]:
         raise DaemonError(f"the database in {state.path} cannot be used: {error}; {way_out}") from None
     except OSError as error:
         if options.port:
-            raise DaemonError(
-                f"port {options.port} cannot be had: {error.strerror}; --port 0 takes a free one"
-            ) from None
+            raise DaemonError(f"{error.strerror}; --port 0 takes a free one") from None
         raise
 
 

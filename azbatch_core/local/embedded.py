@@ -60,9 +60,11 @@ class LocalBatch:
     Raises:
         FaultError: on entry, if `faults` cannot be read.
         StorageAccountError: `storage` is no connection string.
+        OptionError: an option cannot be, as a negative `boot_time`; it is a ValueError.
         ImportError: on entry, if the extra `local` is not installed.
         NoContainersError: on entry, if `containers` is `docker` and no daemon answers.
         BlockingIOError: on entry, if another service uses `state_dir`.
+        OSError: on entry, if the port cannot be had.
     """
 
     def __init__(

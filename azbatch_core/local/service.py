@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import logging
 import os
+import shlex
 import socket
 import time
 from pathlib import Path
@@ -97,7 +98,7 @@ class LocalService:
 
         Raises:
             BlockingIOError: another service holds the directory.
-            OSError: the port cannot be had.
+            OSError: the port cannot be had; the message names it.
             NoContainersError: container tasks are to run in Docker, and no daemon answers.
             FaultError: the faults cannot be read.
             StateError: the account's names and keys cannot be read.
@@ -109,7 +110,8 @@ class LocalService:
             listener = cleanup.enter_context(_listen(self._options.port, identity.port))
             identity = dataclasses.replace(identity, port=listener.getsockname()[1])
             self._state.remember(identity)
-            endpoint = self.endpoint = _endpoint(identity, self._storage)
+            words = shlex.join(self._options.arguments(all_of_them=False))
+            endpoint = self.endpoint = dataclasses.replace(_endpoint(identity, self._storage), options=words)
             cleanup.callback(self._state.withdraw)
             await self._serve(identity, endpoint, listener, lambda: self._announce(endpoint, ready))
 
@@ -169,7 +171,7 @@ class LocalService:
 
     def _read_faults(self) -> Faults:
         file = self._options.faults
-        return Faults([*(read_file(Path(file)) if file else ()), *read_faults(self._faults)])
+        return Faults([*(read_file(Path(file)) if file else ()), *read_faults(self._faults)], OPERATIONS)
 
     async def _answer(
         self,
@@ -253,10 +255,10 @@ def _listen(port: int, last_port: int) -> socket.socket:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((_HOST, choice))
             listener.listen(_BACKLOG)
-        except OSError:
+        except OSError as error:
             listener.close()
             if choice == port:
-                raise
+                raise OSError(error.errno, f"port {port} cannot be had: {error.strerror}") from None
         else:
             listener.setblocking(False)
             return listener

@@ -68,6 +68,7 @@ class Endpoint:
 
     Attributes:
         page: URL of the page for browsers.
+        options: the words of its command line that are not as usual, quoted as for a shell.
     """
 
     endpoint: str
@@ -79,6 +80,7 @@ class Endpoint:
     blob_account: str
     blob_key: str = field(repr=False)
     page: str = ""
+    options: str = ""
 
     def to_json(self) -> str:
         """One line of JSON, keys included."""
@@ -213,7 +215,7 @@ class StateDirectory:
                 to be free waits for the process to be gone.
 
         Raises:
-            BlockingIOError: another service is.
+            BlockingIOError: another service is; the message says so.
         """
         deadline = time.monotonic() + _HOLD_SECONDS
         with ExitStack() as lock:
@@ -225,7 +227,7 @@ class StateDirectory:
                     break
                 except BlockingIOError:
                     if time.monotonic() > deadline:
-                        raise
+                        raise BlockingIOError(f"another service is running on {self.path}") from None
                     time.sleep(_POLL_SECONDS)  # somebody may just be looking whether the lock is held
             if until_exit:
                 os.dup(descriptor)  # a lock lasts until the last of its descriptors is closed

@@ -32,6 +32,7 @@ class Shell:
         """The variables of every process."""
         return {
             "PATH": os.environ["PATH"],
+            "PYTHONPATH": os.environ.get("PYTHONPATH", ""),  # the background service is to be of this tree
             "HOME": str(self.home),
             "AZBATCH_LOCAL_DIR": str(self.home / "local"),
             "XDG_STATE_HOME": str(self.home / "state"),

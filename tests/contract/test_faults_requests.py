@@ -190,11 +190,11 @@ def test_submitting_loses_and_doubles_nothing(
 
 def test_faults_are_listed_and_taken_back(fault: Any, wire: Wire) -> None:
     first = fault("throttle", count=2)
-    fault("reset", id="my/own", operation="none")
+    fault("reset", id="my/own", operation="get_application")
     listed = wire.json("GET", "/_local/faults")["faults"]
     assert listed == [
         {"id": first["id"], "kind": "throttle", "count": 2, "hits": 0},
-        {"id": "my/own", "kind": "reset", "operation": "none", "hits": 0},
+        {"id": "my/own", "kind": "reset", "operation": "get_application", "hits": 0},
     ]
     assert wire.json("DELETE", "/_local/faults/my%2Fown") == {"removed": 1}
     assert wire.ask("DELETE", "/_local/faults/my%2Fown")[0].status == 404

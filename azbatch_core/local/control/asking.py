@@ -20,7 +20,15 @@ __all__ = ["AskError", "ask"]
 
 
 class AskError(Exception):
-    """The service refused, in its own words, or did not answer."""
+    """The service refused, in its own words, or did not answer.
+
+    Attributes:
+        malformed: it was asked for what cannot be, whatever it does now.
+    """
+
+    def __init__(self, message: str, *, malformed: bool = False) -> None:
+        super().__init__(message)
+        self.malformed = malformed
 
 
 def ask(
@@ -58,7 +66,7 @@ def ask(
     finally:
         connection.close()
     if response.status >= http.client.BAD_REQUEST:
-        raise AskError(_said(answer))
+        raise AskError(_said(answer), malformed=answer.get("code") == "InvalidRequestBody")
     return answer
 
 

@@ -34,7 +34,7 @@ def clock_routes(clock: Clock, engine: Engine) -> Routes:
             raise BatchError("InvalidRequestBody", Reason="A clock moves on by 0 seconds to 100 years.")
         if not isinstance(clock, VirtualClock):
             raise BatchError(
-                "InvalidRequestBody",
+                "OperationInvalidForCurrentState",
                 Reason="The clock is the real one; start it with --clock virtual.",
             )
         if request.body.get("untilIdle"):

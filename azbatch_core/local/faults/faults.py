@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from azbatch_core.local.faults.kinds import LAUNCH_STEPS, NODE_KINDS, REQUEST_KINDS
 from azbatch_core.local.faults.reading import FaultError
+from azbatch_core.local.faults.requests import check_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from azbatch_core.local.faults.fault import Fault
+    from azbatch_core.local.faults.requests import Row
 
 __all__ = ["Faults"]
 
@@ -19,13 +21,18 @@ __all__ = ["Faults"]
 class Faults:
     """Faults in the order in which they were set. Whoever may be hit asks by kind; none set costs nothing.
 
+    Args:
+        faults: those to begin with.
+        operations: those that requests may be for; faults that would meet none are refused.
+
     Attributes:
         of_requests: Those that the dispatch of requests looks at.
         of_nodes: Those that come over nodes.
         of_launches: Whether any comes over tries of tasks.
     """
 
-    def __init__(self, faults: Iterable[Fault] = ()) -> None:
+    def __init__(self, faults: Iterable[Fault] = (), operations: Collection[Row] = ()) -> None:
+        self._operations = operations
         self._numbers = itertools.count(1)
         self._by_id: dict[str, Fault] = {}
         self._by_kind: dict[str, list[Fault]] = {}
@@ -45,8 +52,10 @@ class Faults:
         """Set a fault; without an id of its own it gets one.
 
         Raises:
-            FaultError: its id is taken.
+            FaultError: its id is taken, or no request could meet it.
         """
+        if self._operations and fault.kind in REQUEST_KINDS:
+            check_requests(fault, self._operations)
         if fault.id in self._by_id:
             raise FaultError(f"the id {fault.id!r} is taken")
         fault.number = next(self._numbers)

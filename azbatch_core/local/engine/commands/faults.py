@@ -35,7 +35,8 @@ class FaultCommands(Commands):
             self.account.faults.add(fault)
             striking.arm(self.account, fault)
         except FaultError as error:
-            raise BatchError("InvalidRequestBody", Reason=f"{error}.") from None
+            stop = "" if str(error).endswith("?") else "."
+            raise BatchError("InvalidRequestBody", Reason=f"{error}{stop}") from None
         self.done()
         return fault.document()
 
