@@ -8,11 +8,16 @@ answer is public, its wording wins over the document's. Packages below the HTTP 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NamedTuple
 
-__all__ = ["ERRORS", "BatchError", "ErrorInfo", "invalid_property", "shown"]
+__all__ = ["ERRORS", "HIDDEN", "BatchError", "ErrorInfo", "invalid_property", "shown"]
+
+HIDDEN = "***"
+"""What errors show of a value that may hold a secret."""
 
 _SHOWN_CHARACTERS = 1024
+_SIGNED = re.compile(r"(?:sig|accountkey|sharedaccesskey)(?:=|%3d)", re.IGNORECASE)
 
 
 class ErrorInfo(NamedTuple):
@@ -240,6 +245,10 @@ class BatchError(Exception):
         self.values: list[tuple[str, str]] = [(key, str(value)) for key, value in values.items()]
         super().__init__(code)
 
+    def hide(self, name: str) -> None:
+        """Show nothing of the detail of that name, if there is one."""
+        self.values = [(key, HIDDEN if key == name else value) for key, value in self.values]
+
     @property
     def status(self) -> int:
         """The HTTP status of the code."""
@@ -266,6 +275,11 @@ def invalid_property(name: str, value: Any, reason: str | None = None) -> BatchE
 
 
 def shown(value: Any) -> str:
-    """A value of the body as errors show it: text as it is, all else as JSON, not too much of it."""
+    """A value of the body as errors show it: text as it is, numbers as JSON, not too much of it.
+
+    Objects and arrays are not shown, nor what is signed: any of them may hold a secret.
+    """
+    if isinstance(value, (dict, list)):
+        return HIDDEN
     text = value if isinstance(value, str) else json.dumps(value)
-    return text[:_SHOWN_CHARACTERS]
+    return HIDDEN if _SIGNED.search(text) else text[:_SHOWN_CHARACTERS]

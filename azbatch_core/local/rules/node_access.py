@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.local.errors import BatchError, invalid_property
+from azbatch_core.local.errors import HIDDEN, BatchError, invalid_property
 from azbatch_core.local.rules.documents import without_secrets
 from azbatch_core.local.rules.times import moment
 from azbatch_core.local.wire.durations import TICKS_PER_SECOND, sortable_time
@@ -57,9 +57,7 @@ def check_secrets(spec: Doc, body: Doc, now: int) -> None:
     """Refuse what SDK BatchNodeUserCreateOptions rules out for the nodes' system; no secret is quoted."""
     if is_windows(spec):
         if body.get("sshPublicKey"):
-            raise invalid_property(
-                "sshPublicKey", "(not shown)", "Nodes with Windows take no SSH public keys."
-            )
+            raise invalid_property("sshPublicKey", HIDDEN, "Nodes with Windows take no SSH public keys.")
         if not body.get("password"):
             raise BatchError("MissingRequiredProperty", PropertyName="password")
     expiry = body.get("expiryTime")

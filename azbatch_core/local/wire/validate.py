@@ -11,9 +11,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from azbatch_core.local.errors import BatchError, invalid_property, shown
+from azbatch_core.local.errors import HIDDEN, BatchError, invalid_property, shown
 from azbatch_core.local.wire.durations import normalise_duration, normalise_time
 from azbatch_core.local.wire.schema import schema
+from azbatch_core.local.wire.secrets import bears_secrets, holds_secrets, is_near_a_secret
 
 Check = Callable[[Any, str], Any]
 
@@ -69,10 +70,11 @@ def _model(name: str, *, older: bool) -> Check:
     required = [key for key, (_, flags) in declared.items() if flags == "r"]
     dropped = _OLDER.get(name, frozenset()) if older else frozenset()
     find = checks.get
+    bears = bears_secrets(f"model:{name}")
 
     def check(value: Any, prop: str) -> dict[str, Any]:
         if type(value) is not dict:
-            raise invalid_property(prop, value, "An object is expected.")
+            raise invalid_property(prop, HIDDEN if bears else value, "An object is expected.")
         result = {}
         for key, item in value.items():
             field = find(key)
@@ -87,7 +89,20 @@ def _model(name: str, *, older: bool) -> Check:
                 raise BatchError("MissingRequiredProperty", PropertyName=key)
         return result
 
-    return check
+    return _hiding(check) if holds_secrets(name) else check
+
+
+def _hiding(check: Callable[[Any, str], dict[str, Any]]) -> Check:
+    """The same check, whose refusals show no value: a secret may have a wrong name or a wrong type."""
+
+    def hidden(value: Any, prop: str) -> dict[str, Any]:
+        try:
+            return check(value, prop)
+        except BatchError as error:
+            error.hide("PropertyValue")
+            raise
+
+    return hidden
 
 
 def _unsupported(model: str, key: str, value: Any) -> BatchError:
@@ -97,14 +112,14 @@ def _unsupported(model: str, key: str, value: Any) -> BatchError:
     return BatchError(
         "UnsupportedProperty",
         PropertyName=key,
-        PropertyValue=shown(value),
+        PropertyValue=HIDDEN if is_near_a_secret(key) else shown(value),
         Reason=f"{key} is read-only." if known else f"{model} has no property {key}.",
     )
 
 
 def _check(kind: str, *, older: bool) -> Check:
     if kind.startswith("list:"):
-        return _list(_check(kind[len("list:") :], older=older))
+        return _list(_check(kind[len("list:") :], older=older), bears=bears_secrets(kind))
     if kind.startswith("enum:"):
         return _enum(schema()["enums"][kind[len("enum:") :]])
     if kind.startswith("model:"):
@@ -112,10 +127,10 @@ def _check(kind: str, *, older: bool) -> Check:
     return _PLAIN[kind]
 
 
-def _list(item: Check) -> Check:
+def _list(item: Check, *, bears: bool) -> Check:
     def check(value: Any, name: str) -> list[Any]:
         if type(value) is not list:
-            raise invalid_property(name, value, "An array is expected.")
+            raise invalid_property(name, HIDDEN if bears else value, "An array is expected.")
         return [item(element, name) for element in value]
 
     return check

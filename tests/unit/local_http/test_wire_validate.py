@@ -142,3 +142,63 @@ def test_any_body_is_either_normal_or_refused_and_normal_form_is_stable(body):
     except BatchError:
         return
     assert validate("BatchTaskCreateOptions", normal) == normal
+
+
+SECRET = "hunter2-and-more"
+USER = {"name": "bob"}
+TASK = {"id": "t", "commandLine": "true"}
+VM = POOL["virtualMachineConfiguration"]
+SIGNED = f"https://x.blob.core.windows.net/c/b?sig={SECRET}"
+
+
+def _pool(**more):
+    return {**POOL, **more}
+
+
+def _registry(**more):
+    containers = {"type": "dockerCompatible", "containerRegistries": [{"username": "u", **more}]}
+    return _pool(virtualMachineConfiguration={**VM, "containerConfiguration": containers})
+
+
+@pytest.mark.parametrize(
+    ("model", "body"),
+    [
+        ("BatchNodeUserCreateOptions", {**USER, "password": {"value": SECRET}}),
+        ("BatchNodeUserCreateOptions", {**USER, "Password": SECRET}),
+        ("BatchNodeUserCreateOptions", {**USER, "pw": SECRET}),
+        ("BatchNodeUserCreateOptions", {**USER, "expiryTime": SECRET}),
+        ("BatchPoolCreateOptions", _registry(passwrd=SECRET)),
+        ("BatchPoolCreateOptions", _registry(password=[SECRET])),
+        ("BatchPoolCreateOptions", _pool(pasword=SECRET)),
+        ("BatchPoolCreateOptions", _pool(acountKey=SECRET)),
+        ("BatchPoolCreateOptions", _pool(UserAccounts=[{"name": "u", "password": SECRET}])),
+        ("BatchPoolCreateOptions", _pool(userAccounts=SECRET)),
+        ("BatchPoolCreateOptions", _pool(virtualMachineConfiguration=SECRET)),
+        ("BatchPoolCreateOptions", _pool(displayName={"password": SECRET})),
+        ("BatchPoolCreateOptions", _pool(resizeTimeout=[SECRET])),
+        ("BatchTaskCreateOptions", {**TASK, "environmentSettings": {"TOKEN": SECRET}}),
+        ("BatchTaskCreateOptions", {**TASK, "environmentSettings": [{"TOKEN": SECRET}]}),
+        ("BatchTaskCreateOptions", {**TASK, "environmentSettings": [{"name": f"A={SECRET}"}]}),
+        ("BatchTaskCreateOptions", {**TASK, "environmentSettings": [SECRET]}),
+        ("BatchTaskCreateOptions", {**TASK, "apiToken": SECRET}),
+        ("BatchTaskCreateOptions", {**TASK, "resourceFiles": [{"httpURL": SIGNED, "filePath": "f"}]}),
+        ("BatchTaskCreateOptions", {**TASK, "resourceFiles": [SIGNED]}),
+        ("BatchTaskCreateOptions", {**TASK, "requiredSlots": SIGNED}),
+    ],
+)
+def test_no_refusal_sends_a_secret_back(model, body):
+    code, values = refusal(model, body)
+    assert code in {"InvalidPropertyValue", "UnsupportedProperty"}
+    assert SECRET not in str(values)
+    assert values["PropertyValue"] == "***"
+
+
+def test_a_number_for_a_password_is_not_sent_back():
+    _, values = refusal("BatchNodeUserCreateOptions", {**USER, "password": 123456789})
+    assert values["PropertyValue"] == "***"
+
+
+def test_what_is_no_secret_is_shown():
+    assert refusal("BatchPoolCreateOptions", _pool(vmsize="d2"))[1]["PropertyValue"] == "d2"
+    assert refusal("BatchPoolCreateOptions", _pool(taskSlotsPerNode="x"))[1]["PropertyValue"] == "x"
+    assert refusal("BatchTaskCreateOptions", {**TASK, "requiredSlots": 1.5})[1]["PropertyValue"] == "1.5"

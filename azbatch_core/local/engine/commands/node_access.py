@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from azbatch_core.local.engine.commands.base import Commands
 from azbatch_core.local.engine.commands.nodes import find_node
 from azbatch_core.local.engine.node_logs import log_files
-from azbatch_core.local.errors import BatchError, invalid_property
+from azbatch_core.local.errors import HIDDEN, BatchError, invalid_property
 from azbatch_core.local.rules import node_access as rules
 from azbatch_core.local.rules.nodes import refuse_unless
 from azbatch_core.local.rules.times import moment
@@ -141,4 +141,4 @@ def _check_container(url: str) -> None:
     except ValueError:
         fine = False
     if not fine:
-        raise invalid_property("containerUrl", "(not shown)", "The URL of a blob container is expected.")
+        raise invalid_property("containerUrl", HIDDEN, "The URL of a blob container is expected.")
