@@ -47,6 +47,7 @@ def add(*, kind: str, fields: tuple[str, ...], as_json: bool) -> None:
     azbatch local fault add unusable pool=p count=1
     azbatch local fault add start-task-failure pool=p exit-code=3 count=1
     azbatch local fault add slow-boot seconds=60
+    azbatch local fault add slow-delete pool=p seconds=120
     azbatch local fault add disk-full job=j task='t-*' count=1
     azbatch local fault add download-failure job=j code=BlobNotFound
     azbatch local fault add image-pull message='manifest unknown'

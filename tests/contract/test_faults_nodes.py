@@ -131,6 +131,14 @@ def test_a_start_task_that_fails_on_demand_runs_no_command(
     assert "shared/ran" not in {file.name for file in client.list_node_files(name, node.id, recursive=True)}
 
 
+_DETAILS = {
+    "download-failure": {"BlobSource": "http://127.0.0.1:1/x", "FilePath": "x"},
+    "image-pull": {"ImageName": "nothing/there"},
+    "upload-failure": {"FilePath": "*", "Destination": "http://127.0.0.1:1/c"},
+}
+"""What real failures of that code tell besides a message."""
+
+
 @pytest.mark.parametrize(
     ("kind", "fields", "task", "expected"),
     [
@@ -138,7 +146,11 @@ def test_a_start_task_that_fails_on_demand_runs_no_command(
         (
             "download-failure",
             {"code": "BlobAccessDenied"},
-            {"resource_files": [models.ResourceFile(http_url="http://127.0.0.1:1/x", file_path="x")]},
+            {
+                "resource_files": [
+                    models.ResourceFile(http_url="http://127.0.0.1:1/x?sig=secret", file_path="x")
+                ]
+            },
             ("BlobAccessDenied", None),
         ),
         (
@@ -156,7 +168,7 @@ def test_a_start_task_that_fails_on_demand_runs_no_command(
                         file_pattern="*",
                         destination=models.OutputFileDestination(
                             container=models.OutputFileBlobContainerDestination(
-                                container_url="http://127.0.0.1:1/c"
+                                container_url="http://127.0.0.1:1/c?sig=secret"
                             )
                         ),
                         upload_options=models.OutputFileUploadConfiguration(
@@ -182,6 +194,7 @@ def test_tries_fail_where_they_are_told_to(
     assert (code(info), info.exit_code, info.retry_count) == (*expected, 0)
     details = {item.name: item.value for item in info.failure_info.details or ()} if info.failure_info else {}
     assert details.get("Message") == fields.get("message")
+    assert {name: value for name, value in details.items() if name != "Message"} == _DETAILS.get(kind, {})
 
 
 def test_resizes_fall_short_and_the_next_one_makes_up(client: BatchClient, pool: Any, fault: Any) -> None:
@@ -194,6 +207,7 @@ def test_resizes_fall_short_and_the_next_one_makes_up(client: BatchClient, pool:
         "AllocationFailed",
         "AccountSpotCoreQuotaReached",
     ]
+    assert "Spot" in (made.resize_errors or ())[1].message
     client.begin_resize_pool(
         name, models.BatchPoolResizeOptions(target_dedicated_nodes=2), polling_interval=0
     ).wait()

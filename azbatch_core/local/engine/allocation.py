@@ -6,7 +6,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine.nodes import begin_leaving, boot, stay
-from azbatch_core.local.engine.trouble import grant
+from azbatch_core.local.engine.trouble import goes_slowly, grant, linger
 from azbatch_core.local.rules.nodes import address_of, node_id
 from azbatch_core.local.rules.pools import fill, resize_error
 from azbatch_core.local.rules.times import seconds_of
@@ -175,13 +175,14 @@ def begin_delete(account: Account, pool: Pool) -> None:
     _set_allocation(account, pool, "resizing", now)
     for node in tuple(account.pool_nodes[pool.key].values()):
         begin_leaving(account, node, "requeue")
+    linger(account, pool)
     account.wake()
 
 
 def advance(account: Account, pool: Pool) -> None:
     """Take the next step of a pool if what it waited for has come."""
     if pool.state == "deleting":
-        if not account.pool_nodes[pool.key]:
+        if not account.pool_nodes[pool.key] and not goes_slowly(account, pool):
             account.drop_pool(pool)
         return
     if pool.allocation == "stopping":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine import allocation, preparation
+from azbatch_core.local.engine.trouble import goes_slowly, linger
 from azbatch_core.local.rules.jobs import ENDING
 from azbatch_core.local.rules.managers import ends_job
 from azbatch_core.local.rules.times import limit_seconds
@@ -65,6 +66,7 @@ def begin_terminate(account: Account, job: Job, reason: str) -> None:
     job.reason = reason
     account.forget_timer("wall clock", job.key)
     account.set_job_state(job, "terminating", account.now())
+    linger(account, job)
     _stop_all(account, job)
 
 
@@ -78,6 +80,7 @@ def begin_delete(account: Account, job: Job) -> None:
     """End running tasks, then run release tasks, then forget everything about the job."""
     account.forget_timer("wall clock", job.key)
     account.set_job_state(job, "deleting", account.now())
+    linger(account, job)
     _stop_all(account, job)
 
 
@@ -97,7 +100,7 @@ def advance(account: Account, job: Job) -> None:
         account.set_job_state(job, "active", account.now())
     elif job.state in {"terminating", "deleting"} and not _any(account, job, "task", "preparation"):
         preparation.start_releases(account, job)
-        if account.of_job[job.key]:
+        if account.of_job[job.key] or goes_slowly(account, job):
             return
         if job.state == "terminating":
             _complete(account, job)

@@ -33,6 +33,8 @@ TimerName = Literal[
     "fault",
     "lifetime",
     "notice",
+    "slow pool",
+    "slow job",
 ]
 
 

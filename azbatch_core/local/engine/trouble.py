@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from azbatch_core.local.faults.kinds import LAUNCH_STEPS
 from azbatch_core.local.rules.pools import allocation_error, cores_of, quota_error
 from azbatch_core.local.runtime.base import LaunchFault
+from azbatch_core.local.store.records import Pool
 
 if TYPE_CHECKING:
     from typing import Any
 
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.engine.execution import Execution
+    from azbatch_core.local.engine.timing import TimerName
     from azbatch_core.local.runtime.base import Launch
-    from azbatch_core.local.store.records import Doc, Node, Pool
+    from azbatch_core.local.store.records import Doc, Job, Node
 
-__all__ = ["Grant", "boot_time", "grant", "launch_fault", "notice"]
+__all__ = ["Grant", "boot_time", "goes_slowly", "grant", "launch_fault", "linger", "notice"]
 
 _CODES = {
     "disk-full": "DiskFull",
@@ -36,6 +38,25 @@ def boot_time(account: Account, node: Node) -> float:
     """Seconds that a node takes to start this time."""
     fault = account.faults.strike("slow-boot", pool=node.pool_id, node=node.id)
     return account.settings.boot_time + (0.0 if fault is None else float(fault.values["seconds"]))
+
+
+def linger(account: Account, record: Pool | Job) -> None:
+    """A pool or a job begins to go or to end: that may take longer this time, though not over a restart."""
+    name, places, due = _of_its_kind(account, record)
+    fault = account.faults.strike("slow-delete", **places)
+    if fault is not None:
+        account.after(name, record.key, float(fault.values["seconds"]), lambda: due.setdefault(record.key))
+
+
+def goes_slowly(account: Account, record: Pool | Job) -> bool:
+    """Whether a pool or a job that could go now is to stay on for a while."""
+    return (_of_its_kind(account, record)[0], record.key) in account.timers
+
+
+def _of_its_kind(account: Account, record: Pool | Job) -> tuple[TimerName, dict[str, str], dict[int, None]]:
+    if isinstance(record, Pool):
+        return "slow pool", {"pool": record.id}, account.due_pools
+    return "slow job", {"job": record.id}, account.due_jobs
 
 
 class Grant(NamedTuple):

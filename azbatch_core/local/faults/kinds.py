@@ -84,6 +84,11 @@ KINDS: dict[str, Kind] = {
     "slow-boot": Kind(
         "nodes take `seconds` longer to start", ("pool", "node", *_COUNTED, "seconds"), ("seconds",)
     ),
+    "slow-delete": Kind(
+        "pools and jobs stay `deleting`, jobs `terminating`, for `seconds` at least",
+        ("pool", "job", *_COUNTED, "seconds"),
+        ("seconds",),
+    ),
     **NODE_KINDS,
     "start-task-failure": Kind(
         "a try of the start task ends with `exit-code` (1) without its command being run",

@@ -245,6 +245,8 @@ def allocation_error(code: str, kind: str, reason: str | None = None) -> Doc:
     messages = {
         "AllocationFailed": short,
         "AllocationTimedout": f"{short} as the resize timeout was reached",
+        "AccountSpotCoreQuotaReached": "The specified account has reached Spot core quota",
+        "AccountLowPriorityCoreQuotaReached": "The specified account has reached low priority core quota",
         "Unknown": "An unknown error has occurred",
     }
     error: Doc = {"code": code, "message": messages.get(code, _NO_CORES)}

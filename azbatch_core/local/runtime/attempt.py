@@ -16,10 +16,10 @@ from azbatch_core.local.runtime.failures import (
     disk_failure,
     exit_failure,
     failure,
-    scripted,
     stop_failure,
 )
 from azbatch_core.local.runtime.host import OUTPUT_FLAGS
+from azbatch_core.local.runtime.scripted import scripted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -138,7 +138,7 @@ class Attempt:
         """Fail at a step that is to fail on demand."""
         fault = self.launch.fault
         if fault is not None and fault.step == step:
-            raise scripted(fault.code, fault.message)
+            raise scripted(fault, self.launch)
 
     def _prepare(self) -> Path:
         """Empty folders, with the two output files: they exist even where no program is found."""

@@ -95,11 +95,6 @@ class TaskFailure(Exception):  # noqa: N818 - it is the record of a failure, not
         self.info = failure(code, category=category, **details)
 
 
-def scripted(code: str, message: str | None) -> TaskFailure:
-    """The failure of a try that fails on demand."""
-    return TaskFailure(code, **({"Message": message} if message else {}))
-
-
 def failure(
     code: str, *, message: str | None = None, category: str | None = None, **details: str
 ) -> dict[str, Any]:

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from azbatch_core.local.runtime import directories
 from azbatch_core.local.runtime.base import Outcome
 from azbatch_core.local.runtime.docker.left import remove_left_behind
-from azbatch_core.local.runtime.failures import exit_failure, failure, scripted, stop_failure
+from azbatch_core.local.runtime.failures import exit_failure, failure, stop_failure
 from azbatch_core.local.runtime.reaper import kill_marked, state_mark
+from azbatch_core.local.runtime.scripted import scripted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -195,7 +196,7 @@ def _plan(launch: Launch) -> _Plan:
     if fault is not None and fault.step == "command":
         return _Plan(0.0, fault.exit_code, exit_failure())
     if fault is not None and fault.step != "upload":
-        return _Plan(0.0, None, scripted(fault.code, fault.message).info)
+        return _Plan(0.0, None, scripted(fault, launch).info)
     try:
         seconds, exit_code = _said(launch.environment, launch.command_line)
     except ValueError as error:

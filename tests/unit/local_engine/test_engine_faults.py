@@ -354,3 +354,43 @@ async def test_a_gang_that_loses_a_spot_node_starts_anew_as_a_whole(service: Ser
     info = service.info("g")
     assert (service.state("g"), info["retryCount"], info["requeueCount"]) == ("running", 0, 0)
     assert len(service.runtime.alive()) == 2
+
+
+async def test_pools_and_jobs_go_slowly_if_they_are_to(service: Service) -> None:
+    await service.pool()
+    service.job()
+    service.job("other")
+    await _fault(service, "slow-delete", job="job", seconds=60)
+    await _fault(service, "slow-delete", pool="*", seconds=30, count=1)
+    service.engine.jobs.terminate("job")
+    service.engine.jobs.delete("other")
+    service.engine.pools.delete("pool")
+    await service.pass_time(29)
+    assert service.engine.jobs.get("job")["state"] == "terminating"
+    assert service.engine.pools.get("pool")["state"] == "deleting"
+    assert service.engine.under_way()
+    with pytest.raises(BatchError, match="JobNotFound"):
+        service.engine.jobs.get("other")
+    await service.pass_time(2)
+    with pytest.raises(BatchError, match="PoolNotFound"):
+        service.engine.pools.get("pool")
+    await service.pass_time(30)
+    assert service.engine.jobs.get("job")["state"] == "completed"
+    service.engine.jobs.delete("job")
+    await service.pass_time(59)
+    with pytest.raises(BatchError, match="JobBeingDeleted"):
+        service.job()
+    await service.pass_time(2)
+    assert not service.engine.under_way()
+    service.job()
+
+
+async def test_what_goes_slowly_is_gone_after_a_restart(service: Service) -> None:
+    await service.pool()
+    await _fault(service, "slow-delete", seconds=3600)
+    service.engine.pools.delete("pool")
+    await service.pass_time(1)
+    service = await service.killed()
+    await service.pass_time(1)
+    with pytest.raises(BatchError, match="PoolNotFound"):
+        service.engine.pools.get("pool")
