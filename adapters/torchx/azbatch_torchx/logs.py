@@ -27,6 +27,9 @@ def lines(chunks: Iterable[LogChunk]) -> Iterator[str]:
     open_line: dict[str, str] = {}
     for chunk in chunks:
         if chunk.stream == "notice":
+            # A half line of a try that was lost is no beginning of the next one's.
+            yield from (f"{rest}\n" for rest in open_line.values())
+            open_line.clear()
             LOG.warning("%s: %s", chunk.task_id, chunk.text.rstrip("\n"))
             continue
         text = open_line.pop(chunk.stream, "") + chunk.text
@@ -40,19 +43,16 @@ def lines(chunks: Iterable[LogChunk]) -> Iterator[str]:
 
 
 def of_task(
-    job: JobHandle,
-    task_id: str,
-    stream: LogStream,
-    regex: str | None,
-    *,
-    follow: bool,
-    member: int | None = None,
+    job: JobHandle, task_id: str, stream: LogStream, *, follow: bool, member: int | None = None
 ) -> Iterator[str]:
-    """The lines of a task, or of a member, that match; what cannot be read is logged, and ends them."""
-    wanted = re.compile(regex) if regex else None
+    """The lines of a task, or of a gang's member; what cannot be read is logged, and ends them."""
     try:
-        for line in lines(job.logs(task_id, stream, follow=follow, member=member)):
-            if wanted is None or wanted.search(line):
-                yield line
+        yield from lines(job.logs(task_id, stream, follow=follow, member=member))
     except AzBatchError as error:
         LOG.warning("the log of %s cannot be read: %s", task_id, error)
+
+
+def matching(found: Iterable[str], regex: str | None) -> Iterator[str]:
+    """The lines in which an expression is found."""
+    wanted = re.compile(regex) if regex else None
+    return (line for line in found if wanted is None or wanted.search(line))

@@ -10,6 +10,7 @@ import json
 import secrets
 import threading
 from contextlib import contextmanager, suppress
+from datetime import timezone
 from typing import TYPE_CHECKING, Any, Dict, Final  # the config type, which TorchX looks at
 
 from torchx import specs
@@ -168,28 +169,30 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
         role_name: str,
         k: int = 0,
         regex: str | None = None,
-        since: datetime | None = None,  # noqa: ARG002  # TorchX's signature; lines carry no time
-        until: datetime | None = None,  # noqa: ARG002  # same
-        should_tail: bool = False,  # noqa: FBT001, FBT002  # same
+        since: datetime | None = None,
+        until: datetime | None = None,
+        should_tail: bool = False,  # noqa: FBT001, FBT002  # TorchX's signature
         streams: Any = None,
     ) -> Iterable[str]:
         """The lines of replica `k` of a role; with `should_tail` until the task has ended and all was read.
 
-        What is gone with its node is read from its copy in storage if there is one; otherwise there are no
-        lines, and a logged line says why.
+        `since` and `until` choose as far as lines carry a time. What is gone with its node is read from its
+        copy in storage if there is one; otherwise there are no lines, and a logged line says why.
 
         Raises:
             ValueError: There is no such app, role or replica.
         """
-        from azbatch_torchx import logs
+        from azbatch_torchx import links, log_times, logs
 
         found = self._look(app_id)
         role = found[1].role(role_name) if found else None
-        if role is None or not 0 <= k < role.replicas:
+        if found is None or role is None or not 0 <= k < role.replicas:
             raise ValueError(f"{app_id} has no replica {k} of a role {role_name!r}")
         stream = logs.STREAMS[getattr(streams, "value", streams)]
         member = k if role.replicas > 1 else None
-        return logs.of_task(self._job(app_id), role.task, stream, regex, follow=should_tail, member=member)
+        lines = logs.of_task(self._job(app_id), role.task, stream, follow=should_tail, member=member)
+        zone = None if found[0].account.name == links.LOCAL else timezone.utc
+        return logs.matching(log_times.between(lines, since, until, zone), regex)
 
     def _cancel_existing(self, app_id: str) -> None:
         self._job(app_id).cancel()

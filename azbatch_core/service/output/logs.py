@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.errors import AzBatchError, NotFound
 from azbatch_core.service.documents import requests
+from azbatch_core.service.output import crowd
 from azbatch_core.service.output.member_logs import GangLog
 from azbatch_core.service.output.task_log import NEVER_STARTED, NodeFile, TaskLog
 from azbatch_core.service.output.uploaded_logs import UploadedLogs
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from azbatch_core.service.output.task_log import NamedSource, OneStream
     from azbatch_core.service.states import LogStream, TaskStatus
     from azbatch_core.service.watch.watcher import Snapshot
+
+
+# Seconds between looks at files, however seldom the job is looked at: lines are to be seen within one.
+_SHOWN_WITHIN = 0.7
 
 
 class _Rescue:
@@ -99,15 +104,23 @@ class _Reader:
         self._rescue = rescue
         self._follow = follow
         self._member = member
+        self._crowd = crowd.of(connection)
         self._watch = watch(connection, job_id)
         self._logs: dict[str, TaskLog | GangLog] = {}
 
     def read(self, task_id: str | None) -> Iterator[LogChunk]:
         """The output of one task or of every task."""
+        if not self._follow:
+            yield from self._polled(task_id)
+            return
+        with self._crowd.joined():
+            yield from self._polled(task_id)
+
+    def _polled(self, task_id: str | None) -> Iterator[LogChunk]:
         pace = Intervals.of(self._connection)
         interval = pace.first
         while True:
-            snapshot = self._watch.look(interval / 2)
+            snapshot = self._watch.look(self._crowd.age(interval / 2))
             wanted = self._wanted(snapshot, task_id)
             over = not self._follow or _over(snapshot, wanted, task_id)
             news = False
@@ -118,7 +131,7 @@ class _Reader:
             if over and not any(self._goes_on(task) for task in wanted):
                 yield from _silent(wanted, task_id)
                 return
-            self._connection.clock.sleep(interval)
+            self._connection.clock.sleep(min(interval, _SHOWN_WITHIN))
             interval = pace.first if news else min(pace.longest, interval * pace.factor)
 
     def _wanted(self, snapshot: Snapshot, task_id: str | None) -> Sequence[TaskStatus]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from azbatch_core.errors import NotFound
+from azbatch_core.service.output import crowd
 from azbatch_core.service.output.task_log import NodeFile, TaskLog
 from azbatch_core.service.states import TaskState
 from azbatch_core.service.watch.members import node_file
@@ -55,6 +56,7 @@ class GangLog:
         self._own = own
         self._rescue = rescue
         self._member = member
+        self._crowd = crowd.of(connection)
         self._late_at: float | None = None
         self._files: dict[int, Mapping[OneStream, NodeFile]] = {}
         self._logs: dict[int, TaskLog] = {}
@@ -66,7 +68,7 @@ class GangLog:
         Raises:
             NotFound: The gang has no member of that rank.
         """
-        members = self._gangs.members(task)
+        members = self._gangs.members(task, self._crowd.age(0.0))
         if self._member is not None and not 0 <= self._member < len(members):
             raise NotFound(f"task {task.id} has no member {self._member}: they are 0 to {len(members) - 1}")
         if task.state.final and task.started is None:

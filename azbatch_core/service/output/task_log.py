@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from azbatch_core.errors import AzBatchError, Conflict, InvalidRequest, NotFound
 from azbatch_core.service.documents import files
+from azbatch_core.service.output import crowd
 from azbatch_core.service.output.tail import Source, Tail
 from azbatch_core.service.states import LogChunk, TaskState
 
@@ -29,10 +30,12 @@ class NodeFile:
 
     def __init__(self, connection: Connection, *path: str) -> None:
         self._connection = connection
+        self._crowd = crowd.of(connection)
         self.path = path
 
     def size(self) -> int | None:
         """None while the task has not begun to write, and when the node is gone."""
+        self._crowd.turn()
         try:
             return files.size(self._connection, *self.path)
         except (NotFound, Conflict):
@@ -40,6 +43,7 @@ class NodeFile:
 
     def read(self, start: int, end: int) -> bytes:
         """Fewer bytes than asked for when the file went or shrank in between."""
+        self._crowd.turn()
         try:
             return files.read(self._connection, *self.path, start=start, end=end)
         except (NotFound, Conflict, InvalidRequest):
