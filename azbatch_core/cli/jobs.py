@@ -59,13 +59,21 @@ def jobs(*, everyone: bool, states: tuple[str, ...], limit: int | None, as_json:
         # A state is only known once a job's tasks have been counted, which costs a request for each job.
         newest = batch.jobs(mine=not everyone, limit=None if states else limit)
         listed = list(islice((job for job in newest if not states or job.state.value in states), limit))
+        others = not (listed or everyone or as_json) and any(True for _ in batch.jobs(mine=False, limit=1))
     if as_json:
         print_json([{**jsonable(job), "total": job.total} for job in listed])
         return
-    none = (
+    print_table(_COLUMNS, map(_row, listed), empty=_none(states, others=others))
+
+
+def _none(states: tuple[str, ...], *, others: bool) -> str:
+    """What is said where no job is listed; jobs that azbatch did not make for this user may be there."""
+    if others:
+        what = f"No job of yours is {' or '.join(states)}." if states else "No jobs of yours."
+        return f"{what} `azbatch jobs --all` lists the account's other jobs, too."
+    return (
         f"No job is {' or '.join(states)}." if states else "No jobs. `azbatch run -- echo hello` makes one."
     )
-    print_table(_COLUMNS, map(_row, listed), empty=none)
 
 
 def _row(job: JobSummary) -> tuple[str, ...]:

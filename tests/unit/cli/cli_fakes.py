@@ -178,6 +178,7 @@ class FakeBatch:
         self.results: list[TaskAddResult] = [TaskAddResult("t1", "added")]
         self.raises: dict[str, BaseException] = {}
         self.found_jobs: list[JobSummary] = []
+        self.others_jobs: list[JobSummary] = []
         self.found_pools: list[PoolSummary] = []
         self.found_nodes: list[NodeSummary] = []
         self.mine: list[bool] = []
@@ -221,7 +222,8 @@ class FakeBatch:
         self._called("jobs")
         self.mine.append(mine)
         self.limits.append(limit)
-        return iter(self.found_jobs[:limit])
+        found = self.found_jobs if mine else [*self.found_jobs, *self.others_jobs]
+        return iter(found[:limit])
 
     def pool(self, pool_id: str) -> PoolSummary:
         for pool in self.found_pools:

@@ -97,6 +97,16 @@ def test_jobs_as_json(azbatch: Azbatch) -> None:
     assert second["handle"] == "local:a"
 
 
+def test_an_empty_list_of_jobs_tells_of_those_that_are_not_mine(batch: FakeBatch, azbatch: Azbatch) -> None:
+    assert azbatch("jobs").err == "No jobs. `azbatch run -- echo hello` makes one.\n"
+    batch.others_jobs = [JobSummary("local:c", "c", JobState.FAILED, None, None, "p", T0, T0, 0, 0, 0, 1)]
+    assert azbatch("jobs").err.startswith("No jobs of yours. `azbatch jobs --all` lists")
+    running = azbatch("jobs", "--state", "running")
+    assert running.err.startswith("No job of yours is running. `azbatch jobs --all`")
+    assert azbatch("jobs", "--all").out.splitlines()[1].startswith("c ")
+    assert azbatch("jobs", "--all", "--state", "running").err == "No job is running.\n"
+
+
 @pytest.mark.parametrize(
     "words", [("jobs",), ("pools",), ("pools", "list"), ("nodes", "p"), ("tasks", "j"), ("why", "j")]
 )
