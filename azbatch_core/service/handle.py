@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         TaskState,
         TaskStatus,
     )
+    from azbatch_core.service.watch.watcher import JobWatch
 
 
 class JobHandle:
@@ -43,6 +44,14 @@ class JobHandle:
         self._opened: Connection | None = connection
         self._account = connection.account.name
         self.id = job_id
+        self._watching: JobWatch | None = None
+
+    @property
+    def _watch(self) -> JobWatch:
+        """What is known of the job: kept, so that the next look need not begin anew."""
+        if self._watching is None:
+            self._watching = watch(self._connection, self.id)
+        return self._watching
 
     @property
     def _connection(self) -> Connection:
@@ -54,7 +63,7 @@ class JobHandle:
         return self._opened
 
     def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_opened": None}
+        return {**self.__dict__, "_opened": None, "_watching": None}
 
     def __copy__(self) -> JobHandle:
         return self
@@ -90,19 +99,19 @@ class JobHandle:
         Raises:
             NotFound: There is no such job or task.
         """
-        return watch(self._connection, self.id).look().status(self.handle, task_ids)
+        return self._watch.look().status(self.handle, task_ids)
 
     def look(self, max_age: float = 0.0) -> tuple[JobStatus, Sequence[TaskStatus]]:
         """The job and every task of it, as they were at one moment.
 
         Args:
-            max_age: Seconds. What any thread of this process saw of the job not longer ago is good enough, so
-                that many who watch one job ask the service as often as one.
+            max_age: Seconds. What this handle, or another in use in this process, saw of the job not longer
+                ago is good enough, so that many who watch one job ask the service as often as one.
 
         Raises:
             NotFound: There is no such job.
         """
-        seen = watch(self._connection, self.id).look(max_age)
+        seen = self._watch.look(max_age)
         return seen.status(self.handle), seen.tasks
 
     def documents(self) -> dict[str, Any]:
@@ -169,7 +178,7 @@ class JobHandle:
 
     def tasks(self, states: Collection[TaskState] | None = None) -> Iterator[TaskStatus]:
         """Every task, or those in the given states, in the service's order."""
-        for task in watch(self._connection, self.id).look().tasks:
+        for task in self._watch.look().tasks:
             if states is None or task.state in states:
                 yield task
 
@@ -185,7 +194,7 @@ class JobHandle:
         Raises:
             NotFound: There is no such job or task.
         """
-        shared = watch(self._connection, self.id)
+        shared = self._watch
         return shared.gangs.members(shared.look(max_age).task(task_id), max_age)
 
     def logs(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 BACKEND: Final = "azure_batch"
 FRESH: Final = 0.2
 """Seconds for which one look at an app is good enough: a log of N replicas describes it N times at once."""
+_HANDLES: Final = 32
 
 
 class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
@@ -45,6 +46,7 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
     def __init__(self, session_name: str) -> None:
         super().__init__(BACKEND, session_name)
         self._clients: dict[str | None, AzureBatch] = {}
+        self._jobs: dict[str, JobHandle] = {}
         self._opening = threading.Lock()
         self._workspaces: Workspaces | None = None
 
@@ -221,8 +223,16 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
             return self._clients[account]
 
     def _job(self, app_id: str) -> JobHandle:
+        """The job of an app: the same handle for all who ask, which is how they share what they saw."""
         account, job_id = app_ids.split(app_id)
-        return self._client(account).job(app_ids.join(account, job_id))
+        client = self._client(account)
+        with self._opening:
+            found = self._jobs.get(app_id)
+            if found is None:
+                if len(self._jobs) >= _HANDLES:
+                    del self._jobs[next(iter(self._jobs))]
+                found = self._jobs[app_id] = client.job(app_ids.join(account, job_id))
+            return found
 
     def _look(self, app_id: str) -> tuple[AzureBatch, AppStamp, JobStatus, Iterable[TaskStatus]] | None:
         """The app at one moment; None where there is no such app, or the job is none of TorchX's."""
