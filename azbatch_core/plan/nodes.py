@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.catalog.images import Image, default_image, default_images, find_image
+from azbatch_core.catalog.images import Image, default_image, default_images, find_image, images
 from azbatch_core.catalog.vm_sizes import VmSize, find_vm_size, nearest_vm_sizes
 from azbatch_core.errors import SpecError
 from azbatch_core.plan.vm_choice import Choice, Needs, biggest, caveat, choose
@@ -112,6 +112,8 @@ class _Resolved:
 def _resolve_image(spec: ImageSpec, facts: AccountFacts, notes: Notes, *, docker: bool) -> _Resolved:
     """A named image with its agent, checked against the catalog where that knows it."""
     if spec.image_id:
+        if facts.is_local:
+            return _stand_in(spec, docker=docker)
         reference = {"virtualMachineImageId": spec.image_id}
         return _Resolved(spec.image_id, reference, spec.node_agent or "", None)
     publisher, offer, sku = spec.publisher or "", spec.offer or "", spec.sku or ""
@@ -134,6 +136,28 @@ def _resolve_image(spec: ImageSpec, facts: AccountFacts, notes: Notes, *, docker
         return _Resolved(name, reference, agent, None)
     _check_image(known, agent, facts, notes, docker=docker)
     return _Resolved(name, reference, agent, known)
+
+
+def _stand_in(spec: ImageSpec, *, docker: bool) -> _Resolved:
+    """A marketplace image with the agent of an image by id, which the local service has not.
+
+    It is not looked at: neither its generation nor its architecture need be those of the image.
+    """
+    agent = (spec.node_agent or "").lower()
+    fitting = [image for image in images() if image.agent.lower() == agent and (image.docker or not docker)]
+    if not fitting:
+        raise SpecError(
+            f"the local service has no image with the node agent {spec.node_agent!r}"
+            + (" that can host containers" if docker else ""),
+            field="pool.image.node_agent",
+            hint="choose " + _alternatives(docker=docker),
+        )
+    found = fitting[0]
+    return _Resolved(str(spec.image_id), _reference(found), found.agent, None)
+
+
+def _reference(image: Image) -> dict[str, Any]:
+    return {"publisher": image.publisher, "offer": image.offer, "sku": image.sku, "version": "latest"}
 
 
 def _check_image(image: Image, agent: str, facts: AccountFacts, notes: Notes, *, docker: bool) -> None:
@@ -206,8 +230,7 @@ def _default(vm: VmSize | None, vm_name: str, *, docker: bool) -> _Resolved:
             field="pool.image",
             hint="name pool.image, or another pool.vm_size",
         )
-    reference = {"publisher": image.publisher, "offer": image.offer, "sku": image.sku, "version": "latest"}
-    return _Resolved(image.name, reference, image.agent, image)
+    return _Resolved(image.name, _reference(image), image.agent, image)
 
 
 def _purpose(vm: VmSize | None, *, docker: bool) -> str:

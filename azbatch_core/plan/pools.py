@@ -80,6 +80,8 @@ def plan_pool(job: JobSpec, facts: AccountFacts, notes: Notes) -> tuple[PlannedP
     _check_powers(job, pool, facts, notes)
     nodes = plan_nodes(job, pool, facts, notes, docker=docker)
     fixed = _fixed_body(pool, nodes, docker=docker)
+    if pool.subnet_id and not facts.is_local:
+        fixed["networkConfiguration"] = {"subnetId": pool.subnet_id}
     if isinstance(pool, AutoPool):
         planned = _auto(pool, nodes, fixed)
     else:
@@ -171,11 +173,14 @@ def _check_powers(job: JobSpec, pool: ManagedPool | AutoPool, facts: AccountFact
             hint="create a pool with that identity on the management plane, then name it: pool: ITS-ID",
         )
     gallery = pool.image is not None and pool.image.image_id is not None
-    for present, what in ((pool.subnet_id, "a subnet"), (gallery, "an image by id")):
+    for present, what, instead in (
+        (pool.subnet_id, "a subnet", "it is left out"),
+        (gallery, "an image by id", "a marketplace image stands for it"),
+    ):
         if not present:
             continue
         if facts.is_local:
-            notes.add(f"a pool with {what} needs Entra ID on Azure; the local service takes it with a key")
+            notes.add(f"a pool with {what} needs Entra ID, which the local service has not: {instead}")
         elif facts.key_auth:
             raise ConfigurationError(
                 f"a pool with {what} needs Entra ID: Batch refuses it with the account's shared key",
@@ -211,8 +216,6 @@ def _fixed_body(pool: ManagedPool | AutoPool, nodes: Nodes, *, docker: bool) -> 
         "taskSchedulingPolicy": {"nodeFillType": pool.node_fill},
         "enableInterNodeCommunication": pool.inter_node_communication,
     }
-    if pool.subnet_id:
-        body["networkConfiguration"] = {"subnetId": pool.subnet_id}
     if pool.start_task is not None:
         body["startTask"] = _start_task(pool.start_task, nodes.os)
     return body

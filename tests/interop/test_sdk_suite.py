@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 SHIMS = Path(__file__).parent / "sdk_shims"
 
 DIFFERENT = {
-    # Its second pool is in a virtual network that does not exist. Which networks there are is nothing that
-    # a machine could know, so every well-formed subnet is taken here.
+    # Its second pool is in a virtual network that does not exist: InvalidPropertyValue for the user of Entra
+    # ID that it was recorded with. With a shared key, which is all there is here, any subnet is Forbidden.
     "test_batch_create_pools[sync]",
     "test_batch_create_pools[async]",
 }

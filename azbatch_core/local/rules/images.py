@@ -6,16 +6,17 @@ import json
 import re
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azbatch_core.local.errors import BatchError, invalid_property
 
 if TYPE_CHECKING:
     from azbatch_core.local.store.records import Doc
 
-__all__ = ["check_image", "supported_images"]
+__all__ = ["check_machine", "forbidden_by_key", "supported_images"]
 
 _MARKETPLACE = ("publisher", "offer", "sku")
+_BY_ID = ("virtualMachineImageId", "sharedGalleryImageId", "communityGalleryImageId")
 _GALLERY = re.compile(
     r"/subscriptions/[^/]+/resourceGroups/[^/]+/providers/Microsoft\.Compute"
     r"/galleries/[^/]+/images/[^/]+(/versions/[^/]+)?",
@@ -31,24 +32,28 @@ _GALLERY_REASON = (
 )
 
 
-def check_image(reference: Doc) -> None:
-    """Refuse an image that no pool can have; the words are those of recorded refusals of 2025-01.
+def check_machine(machine: Doc) -> None:
+    """Refuse an image, its node agent or containers on it that no pool can have.
 
-    Of marketplace images it takes those of the dated list and a few that the real service was seen to take
-    without listing them.
+    The words are those of recorded refusals of 2025-01. Of marketplace images it takes those of the dated
+    list and a few that the real service was seen to take without listing them. Images by id are for accounts
+    that are used with Microsoft Entra ID, and this one is used with its key.
 
     Raises:
-        BatchError: `InvalidPropertyValue`.
+        BatchError: `InvalidPropertyValue`, `NodeAgentSKUNotFound`, or `Forbidden` for an image by id.
     """
+    reference = machine.get("imageReference")
+    if reference is None:
+        return
     resource = reference.get("virtualMachineImageId")
-    if resource is not None:
-        if not _GALLERY.fullmatch(resource):
-            raise invalid_property("virtualMachineImageId", resource, _GALLERY_REASON)
-        return
-    if "sharedGalleryImageId" in reference or "communityGalleryImageId" in reference:
-        return
+    if resource is not None and not _GALLERY.fullmatch(resource):
+        raise invalid_property("virtualMachineImageId", resource, _GALLERY_REASON)
+    for name in _BY_ID:
+        if name in reference:
+            raise forbidden_by_key(name, reference[name])
     key = tuple(str(reference.get(name, "")) for name in _MARKETPLACE)
-    if tuple(map(str.lower, key)) not in _known():
+    image = _known().get(tuple(map(str.lower, key)))
+    if image is None:
         raise BatchError(
             "InvalidPropertyValue",
             PropertyName="imageReference",
@@ -56,6 +61,30 @@ def check_image(reference: Doc) -> None:
                 *key
             ),
         )
+    _check_agent(machine.get("nodeAgentSKUId"), image)
+    if machine.get("containerConfiguration") and not image.containers:
+        raise invalid_property(
+            "containerConfiguration",
+            machine["containerConfiguration"],
+            "The specified imageReference with publisher {} offer {} sku {} cannot host containers: it has"
+            " not the capability DockerCompatible.".format(*key),
+        )
+
+
+def _check_agent(agent: str | None, image: _Image) -> None:
+    if agent is None or agent.lower() == image.agent:
+        return
+    if agent.lower() not in {known.agent for known in _known().values()}:
+        raise BatchError("NodeAgentSKUNotFound")
+    raise invalid_property(
+        "nodeAgentSKUId", agent, f"The node agent of the specified imageReference is {image.agent}."
+    )
+
+
+def forbidden_by_key(name: str, value: str) -> BatchError:
+    """The refusal of what only Microsoft Entra ID may ask for; how its reason begins is recorded."""
+    reason = f"Property {name} with value {value} needs Microsoft Entra ID: it is not for the account's key"
+    return BatchError("Forbidden", Reason=reason)
 
 
 @lru_cache(maxsize=1)
@@ -73,10 +102,20 @@ def _document(row: dict[str, Any]) -> Doc:
     return {name: value for name, value in document.items() if value}
 
 
+class _Image(NamedTuple):
+    agent: str
+    containers: bool
+
+
 @lru_cache(maxsize=1)
-def _known() -> frozenset[tuple[str, ...]]:
+def _known() -> dict[tuple[str, ...], _Image]:
+    """Images by publisher, offer and sku, all in lower case."""
     table = _table()
-    return frozenset(tuple(map(str.lower, row[:3])) for row in [*table["images"], *table["unlisted"]])
+    rows = [(*row[:4], row[-1]) for row in table["images"]] + [(*row, ()) for row in table["unlisted"]]
+    return {
+        tuple(map(str.lower, names)): _Image(agent.lower(), "DockerCompatible" in capabilities)
+        for *names, agent, capabilities in rows
+    }
 
 
 @lru_cache(maxsize=1)

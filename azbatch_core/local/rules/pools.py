@@ -15,7 +15,7 @@ from azbatch_core.local.rules.checks import (
     check_seconds,
 )
 from azbatch_core.local.rules.documents import default_identity, put_written, without_secrets
-from azbatch_core.local.rules.images import check_image
+from azbatch_core.local.rules.images import check_machine, forbidden_by_key
 from azbatch_core.local.rules.node_access import is_windows
 from azbatch_core.local.rules.times import moment, ticks_of
 
@@ -123,9 +123,10 @@ def check_fields(body: Doc) -> None:
     slots = body.get("taskSlotsPerNode")
     if slots is not None and not 1 <= slots <= _SLOTS_MOST:
         raise invalid_property("taskSlotsPerNode", slots, f"The value must be between 1 and {_SLOTS_MOST}.")
-    image = (body.get("virtualMachineConfiguration") or {}).get("imageReference")
-    if image is not None:
-        check_image(image)
+    subnet = (body.get("networkConfiguration") or {}).get("subnetId")
+    if subnet is not None:
+        raise forbidden_by_key("subnetId", subnet)
+    check_machine(body.get("virtualMachineConfiguration") or {})
     check_metadata(body)
     start = body.get("startTask")
     if start:

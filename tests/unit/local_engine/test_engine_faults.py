@@ -250,7 +250,7 @@ async def test_tries_break_where_they_can(
     service: Service, kind: str, fields: dict[str, Any], task: dict[str, Any], code: str
 ) -> None:
     vm = {
-        "imageReference": {"sharedGalleryImageId": "x"},
+        "imageReference": {"publisher": "microsoft-dsvm", "offer": "ubuntu-hpc", "sku": "2404"},
         "containerConfiguration": {"type": "dockerCompatible"},
     }
     await service.pool(virtualMachineConfiguration=vm if kind == "image-pull" else None)

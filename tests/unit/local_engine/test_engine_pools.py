@@ -22,7 +22,7 @@ async def test_defaults_are_filled_in_as_the_real_service_echoes_them(service: S
             "vmSize": "STANDARD_D2S_V3",
             "virtualMachineConfiguration": {
                 "imageReference": {"publisher": "canonical", "offer": "ubuntu-24_04-lts", "sku": "server"},
-                "nodeAgentSKUId": "batch.node.ubuntu 20.04",
+                "nodeAgentSKUId": "batch.node.ubuntu 24.04",
             },
             "startTask": {"commandLine": "true"},
             "metadata": [],

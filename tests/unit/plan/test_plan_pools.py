@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from azbatch_core.errors import ConfigurationError, SpecError
+from azbatch_core.local.rules.pools import check_new
 from azbatch_core.local.wire.validate import validate
 from azbatch_core.plan import AccountFacts, Plan, plan, reveal
 from azbatch_core.plan.scaling import Scaling, formula
@@ -362,7 +363,19 @@ def test_a_shared_key_cannot_make_pools_that_need_entra_id(
     with pytest.raises(ConfigurationError, match="needs Entra ID"):
         planned(replace(cloud, key_auth=True), pool)
     assert planned(cloud, pool).pool.body
-    assert any("needs Entra ID on Azure" in text for text in planned(local, pool).warnings)
+    here = planned(local, pool)
+    assert any("needs Entra ID, which the local service has not" in text for text in here.warnings)
+    assert here.pool.body is not None
+    check_new(here.pool.body)  # the local service takes it
+
+
+def test_the_stand_in_for_an_image_by_id_has_its_agent_and_hosts_containers(local: AccountFacts):
+    image = {"image_id": GALLERY, "node_agent": "batch.node.ubuntu 24.04"}
+    made = body(local, {"image": image}, container="alpine")["virtualMachineConfiguration"]
+    assert made["imageReference"]["offer"] == "ubuntu-hpc"
+    assert made["nodeAgentSKUId"] == "batch.node.ubuntu 24.04"
+    with pytest.raises(SpecError, match="no image with the node agent"):
+        body(local, {"image": {**image, "node_agent": "batch.node.debian 9"}})
 
 
 def test_a_gallery_image_is_named_by_its_id(cloud: AccountFacts):
