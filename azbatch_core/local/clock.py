@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import heapq
 import itertools
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sized
+    from collections.abc import AsyncIterator, Callable, Sized
 
 __all__ = ["LONGEST", "Cancellable", "Clock", "RealClock", "VirtualClock"]
 
@@ -79,9 +80,15 @@ class VirtualClock:
     """A clock that moves only in `advance`.
 
     Actions with no delay run in the next turn of the event loop, without any advance.
+
+    Attributes:
+        moving: whether it is being moved on.
+        arrived: called whenever it has been.
     """
 
     def __init__(self, start: datetime | None = None) -> None:
+        self.moving = False
+        self.arrived: Callable[[], object] = _nothing
         self._now = start or datetime(2026, 1, 1, tzinfo=timezone.utc)
         self._timers: list[tuple[datetime, int, _Timer]] = []
         self._cancelled = 0
@@ -133,12 +140,19 @@ class VirtualClock:
                 await self._fire_next()
             return (self._now - start).total_seconds()
 
-    def _alone(self) -> asyncio.Lock:
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
         """Two moves at a time would each wait for the other's timers, and the shorter turn the clock back."""
         loop = asyncio.get_running_loop()
         if self._moves is None or self._moves[0] is not loop:  # a service that starts again has another loop
             self._moves = (loop, asyncio.Lock())
-        return self._moves[1]
+        async with self._moves[1]:
+            self.moving = True
+            try:
+                yield
+            finally:
+                self.moving = False
+                self.arrived()
 
     def _due(self, until: datetime) -> bool:
         return bool(self._timers) and self._timers[0][0] <= until

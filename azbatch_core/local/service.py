@@ -145,6 +145,7 @@ class LocalService:
             boot_time=self._options.boot_time,
             pool_quota=self._options.pool_quota,
             node_quota=self._options.node_quota,
+            simulated=self._options.model,
         )
         faults = self._read_faults()
         engine = self.engine = Engine(settings, self._clock, runtime, self.stop, faults)

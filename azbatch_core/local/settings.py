@@ -28,6 +28,9 @@ class Settings:
         node_quota: Nodes the account may hold; stands for the quota of cores. A resize that wants more gets
             as many as fit, and an error.
         job_quota: Jobs that are not completed the account may hold (1,000 before a special request).
+        simulated: Nothing but a virtual clock moves tasks on: what happens while it is being moved is written
+            some turns later, at the latest when it has been moved. After `kill -9` a part of that is to be
+            simulated again.
         vm_agent_version: What nodes report as their agent's version.
     """
 
@@ -39,4 +42,5 @@ class Settings:
     pool_quota: int = POOL_QUOTA
     node_quota: int = NODE_QUOTA
     job_quota: int = 1000
+    simulated: bool = False
     vm_agent_version: str = "1.12.15"

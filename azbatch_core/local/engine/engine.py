@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.clock import VirtualClock
 from azbatch_core.local.engine import striking
 from azbatch_core.local.engine.account import Account
 from azbatch_core.local.engine.commands.faults import FaultCommands
@@ -52,6 +53,8 @@ class Engine:
         settings.state_dir.mkdir(parents=True, exist_ok=True)
         store = Database(settings.state_dir / "batch.sqlite3")
         self.account = Account(settings, clock, runtime, store, faults or Faults())
+        if isinstance(clock, VirtualClock):
+            clock.arrived = self._arrived
         self.account.tick = lambda: tick(self.account)
         self.account.gave_up = gave_up
         self.account.befall = lambda node: striking.befall(self.account, node)
@@ -63,6 +66,11 @@ class Engine:
         self.jobs = JobCommands(self.account)
         self.tasks = TaskCommands(self.account)
         self.schedules = ScheduleCommands(self.account)
+
+    def _arrived(self) -> None:
+        if not self.account.stopping:
+            with self.account.whole():
+                self.account.store.commit()
 
     async def start(self) -> None:
         """Take up what an earlier process left; on return nothing that it started is alive."""

@@ -103,6 +103,11 @@ class Database:
             self.connection.execute("BEGIN IMMEDIATE")
         return self.connection
 
+    @property
+    def pending(self) -> int:
+        """How many records the next commit writes."""
+        return len(self._touched)
+
     def touch(self, record: Record) -> None:
         """Write `record` at the next commit."""
         self._touched[(record.TABLE, record.key)] = record
