@@ -62,6 +62,11 @@ def make_pool(wire: Wire, pool: str, nodes: int, **fields: Any) -> None:
     assert wire.ask("POST", "/pools", body)[0].status == 201
 
 
+def tab(page: Browser, pool: str) -> str:
+    """What a pool's tab says."""
+    return " ".join(page.text(f'[role="tab"][data-key="{pool}"]').split())
+
+
 def make_job(wire: Wire, job: str, pool: str, **commands: str) -> None:
     assert wire.ask("POST", "/jobs", {"id": job, "poolInfo": {"poolId": pool}})[0].status == 201
     tasks = [{"id": name, "commandLine": command} for name, command in commands.items()]
@@ -153,6 +158,74 @@ def test_nodes_that_are_broken_say_why_and_are_reached_by_keys(page: Browser, wi
     assert page.run(f"{CELLS}.indexOf(document.activeElement)") == 1
     page.run("document.activeElement.click()")
     page.wait("document.querySelector('.detail').innerText.includes('The start task failed (exit code 7).')")
+
+
+def test_pools_in_trouble_do_not_look_like_the_others(page: Browser, wire: Wire) -> None:
+    assert wire.ask("POST", "/_local/faults", {"kind": "quota", "cores": 10})[0].status == 200
+    slow = {"kind": "slow-delete", "pool": "going", "seconds": 3600}
+    assert wire.ask("POST", "/_local/faults", slow)[0].status == 200
+    make_pool(wire, "fine", 1)
+    make_pool(wire, "broken", 2, startTask={"commandLine": "/bin/sh -c 'exit 7'", "waitForSuccess": True})
+    make_pool(wire, "short", 9)
+    make_pool(wire, "going", 0)
+    assert wire.ask("DELETE", "/pools/going")[0].status == 202
+    enter(page, wire)
+    page.wait("document.querySelectorAll('.tabs .is-bad').length === 2")
+    assert tab(page, "fine") == "fine · 1"
+    assert tab(page, "broken") == "broken · 2 ✕ 2 broken"
+    assert tab(page, "short") == "short · 2 ✕ quota reached"
+    assert tab(page, "going") == "going · 0 ↓ deleting"
+    page.click('[role="tab"][data-key="short"]')
+    page.wait("document.querySelector('.trouble')?.innerText.startsWith('AccountCoreQuotaReached')")
+    assert "Reason: 6 of 10 cores are in use" in page.text(".trouble")
+    assert page.run("location.hash") == "#/pools/short"
+
+
+def test_an_address_shows_its_pool_or_says_that_there_is_none(page: Browser, wire: Wire) -> None:
+    make_pool(wire, "one", 1)
+    make_pool(wire, "two", 0)
+    enter(page, wire)
+    chosen = "document.querySelector('[aria-selected=true]')?.dataset.key"
+    page.wait(f"{chosen} === 'one'")
+    page.run("location.hash = '#/pools/TWO'")
+    page.wait(f"{chosen} === 'two'")
+    page.run("location.hash = '#/pools/three'")
+    page.wait("document.querySelector('.empty')?.innerText.includes('There is no pool three.')")
+    assert page.run(chosen) is None
+    assert page.run("document.querySelector('[role=tabpanel]').hidden")
+    page.run("location.hash = '#/pool/%zz'")
+    page.wait("document.querySelector('main').innerText.includes('There is no such page.')")
+    page.run("location.hash = '#/'")
+    page.wait(f"{chosen} !== undefined")
+
+
+def test_what_never_runs_is_blocked_and_says_by_whom(page: Browser, wire: Wire) -> None:
+    make_pool(wire, "good", 1)
+    job = {"id": "chain", "poolInfo": {"poolId": "good"}, "usesTaskDependencies": True}
+    assert wire.ask("POST", "/jobs", job)[0].status == 201
+    fails = {"id": "a", "commandLine": "/bin/false"}
+    by_it = {"id": "b", "commandLine": "/bin/true", "dependsOn": {"taskIds": ["a"]}}
+    by_way = {"id": "c", "commandLine": "/bin/true", "dependsOn": {"taskIds": ["b"]}}
+    late = {"id": "d", "commandLine": "/bin/true", "dependsOn": {"taskIds": ["not yet"]}}
+    assert (
+        wire.ask("POST", "/jobs/chain/addtaskcollection", {"value": [fails, by_it, by_way, late]})[0].status
+        == 200
+    )
+    enter(page, wire)
+    press(page, ".job", "chain")
+    page.wait("document.querySelectorAll('.badge.is-blocked').length === 2")
+    for task, said in (
+        ("b", "⊘ blocked never runs: a failed"),
+        ("c", "⊘ blocked never runs: a failed"),
+        ("d", "○ waiting"),
+    ):
+        assert " ".join(page.text(f'tr[data-key="{task}"]').split()) == f"{task} {said}"
+    assert page.text(".sums").endswith("1 failed, 2 never run: what they depend on failed")
+    press(page, "tbody a", "c")
+    page.wait("document.querySelector('.trouble')")
+    assert "It never runs: it depends on a, which failed." in page.text(".trouble")
+    page.wait("document.querySelector('main').innerText.includes('No files yet')")
+    page.complaints.clear()  # the browser notes that a task which has not run has no files
 
 
 def test_tasks_come_in_pages(page: Browser, wire: Wire) -> None:

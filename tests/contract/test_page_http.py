@@ -128,7 +128,7 @@ def test_there_are_no_other_files(stranger: Visitor, name: str) -> None:
 
 def test_without_a_session_nothing_is_told(stranger: Visitor) -> None:
     assert json.loads(stranger.ask("GET", "/_page/session")[1]) == {"open": False}
-    for path in (f"/_page/api/jobs?{NEEDED}", "/_page/history"):
+    for path in (f"/_page/api/jobs?{NEEDED}", "/_page/history", "/_page/blocked?job=j"):
         response, body = stranger.ask("GET", path)
         assert (response.status, json.loads(body)["code"]) == (403, "AuthenticationFailed")
         assert b"azbatch local open" in body
@@ -199,6 +199,8 @@ def test_the_history_of_a_pool(guest: Visitor, task: str, job_name: str) -> None
     assert found["samples"][-1][0] == found["now"]
     assert found["samples"][-1][1:] == [0, 0, 1, {"idle": 1}]
     assert guest.ask("GET", "/_page/history?pool=none")[0].status == 404
+    assert guest.ask("GET", "/_page/blocked?job=none")[0].status == 404
+    assert json.loads(guest.ask("GET", f"/_page/blocked?job={job_name}")[1]) == {"blocked": {}}
     for since in ("x", "-1", "1" * 30, "%d9%a1"):
         assert guest.ask("GET", f"/_page/history?pool={job_name}&since={since}")[0].status == 400
     assert task

@@ -34,6 +34,7 @@ __all__ = ["PREFIX", "Page", "page_url"]
 PREFIX = "/_page"
 _LOG = logging.getLogger(__name__)
 _DOOR = f"{PREFIX}/api/"
+_BLOCKED_MOST = 2000
 _TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -122,6 +123,9 @@ class Page:
         if name == "/history":
             self._sessions.check(headers)
             return self._history(scope["query_string"].decode("latin-1"))
+        if name == "/blocked":
+            self._sessions.check(headers)
+            return self._blocked(scope["query_string"].decode("latin-1"))
         if name == "":
             return Response(308, {"Location": f"{PREFIX}/"})
         file = self._files.get(name.removeprefix("/") or "page.html")
@@ -157,6 +161,11 @@ class Page:
         values = {name: found[0] for name, found in parse_qs(query).items()}
         with self._engine.guard():
             return _json(history(self._engine, values.get("pool", ""), values.get("since", "0")))
+
+    def _blocked(self, query: str) -> Response:
+        job_id = parse_qs(query).get("job", [""])[0]
+        with self._engine.guard():
+            return _json({"blocked": self._engine.tasks.never_run(job_id, _BLOCKED_MOST)})
 
 
 def _json(document: dict[str, Any]) -> Response:

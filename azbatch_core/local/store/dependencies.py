@@ -15,6 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["DependencyTable"]
 
+_BLOCKED = """
+SELECT waiter.id, done.id FROM needs
+  JOIN tasks AS done ON done.job=needs.job AND done.id=needs.target
+  JOIN tasks AS waiter ON waiter.seq=needs.waiter
+  WHERE needs.job=:job AND done.state='completed' AND done.satisfied=0 AND waiter.state='active'
+UNION
+SELECT waiter.id, done.id FROM ranges
+  JOIN tasks AS done ON done.job=ranges.job AND done.number BETWEEN ranges.first AND ranges.last
+  JOIN tasks AS waiter ON waiter.seq=ranges.waiter
+  WHERE ranges.job=:job AND done.state='completed' AND done.satisfied=0 AND waiter.state='active'
+LIMIT :most
+"""
+
 
 class DependencyTable:
     """Dependencies of all jobs."""
@@ -75,6 +88,42 @@ CREATE INDEX ranges_by_waiter ON ranges (waiter);
             "UPDATE tasks SET waiting=waiting+1 WHERE seq=? AND waiting>0",
             [(seq,) for seq in self._covering(job, number)],
         )
+
+    def never_met(self, job: int, most: int) -> dict[str, str]:
+        """Waiting tasks that depend on one that failed for good, maybe by way of others, with that one.
+
+        Args:
+            job: the job.
+            most: stop when so many are found.
+        """
+        found: dict[str, str] = {}
+        new = self._directly(job, most)
+        while new and len(found) < most:
+            found |= new
+            new = {
+                waiter: cause
+                for target, cause in new.items()
+                for waiter in self._waiting_for(job, target)
+                if waiter not in found
+            }
+        return found
+
+    def _directly(self, job: int, most: int) -> dict[str, str]:
+        """Waiting tasks by the failed one that they name, or that lies in a range of theirs."""
+        rows = self._home.connection.execute(_BLOCKED, {"job": job, "most": most})
+        return dict(rows.fetchall())
+
+    def _waiting_for(self, job: int, target: str) -> list[str]:
+        run = self._home.connection.execute
+        waiters = run("SELECT waiter FROM needs WHERE job=? AND target=?", (job, target)).fetchall()
+        number = run("SELECT number FROM tasks WHERE job=? AND id=?", (job, target)).fetchone()
+        seqs = [row[0] for row in waiters]
+        if number is not None and number[0] is not None:
+            seqs += self._covering(job, number[0])
+        found = [
+            run("SELECT id FROM tasks WHERE seq=? AND state='active'", (seq,)).fetchone() for seq in seqs
+        ]
+        return [row[0] for row in found if row is not None]
 
     def forget(self, waiters: Iterable[int]) -> None:
         """The waiters are deleted."""

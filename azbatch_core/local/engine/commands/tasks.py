@@ -300,6 +300,14 @@ class TaskCommands(Commands):
             for subtask in self.account.store.subtasks.of_task(task.seq)
         ]
 
+    def never_run(self, job_id: str, most: int) -> dict[str, str]:
+        """Waiting tasks whose dependencies are never met, each with the failed one behind it; about `most`.
+
+        Raises:
+            BatchError: JobNotFound.
+        """
+        return self.account.store.dependencies.never_met(find_job(self.account, job_id).key, most)
+
     def directory(self, job_id: str, task_id: str) -> Path:
         """The folder of a task's files.
 

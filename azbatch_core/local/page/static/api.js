@@ -51,6 +51,11 @@ export async function history(pool, since) {
   return (await ask(`history?${new URLSearchParams({ pool, since: Math.max(0, Math.floor(since)) })}`)).json();
 }
 
+/** The waiting tasks of a job that never run, and the failed task that each depends on in the end. */
+export async function blocked(job) {
+  return (await (await ask(`blocked?${new URLSearchParams({ job })}`)).json()).blocked;
+}
+
 export async function fileSize(where) {
   const response = await ask(apiUrl(where), { method: "HEAD" });
   return Number(response.headers.get("content-length") ?? 0);

@@ -1,9 +1,9 @@
 // One job: how far it is, and its tasks, fifty at a time.
 
-import { get, history, list, path } from "./api.js";
+import { blocked, get, history, list, path } from "./api.js";
 import { clockTime, duration, empty, h, number, put, shortNode, sync } from "./dom.js";
 import { drawProgress, progress, sumsOf } from "./overview.js";
-import { badge, jobBadge, taskKind, TASK_KINDS, whyFailed } from "./states.js";
+import { badge, jobBadge, taskKind, TASK_KINDS, trouble, whyFailed } from "./states.js";
 
 const PAGE = 50;
 const QUERY = { $select: "id,state,stateTransitionTime,creationTime,executionInfo,nodeInfo", maxresults: PAGE };
@@ -97,10 +97,9 @@ export class JobView {
     const end = info.endTime ? Date.parse(info.endTime) : now;
     const reason = info.terminateReason ? ` · ended: ${info.terminateReason}` : "";
     put(this.facts, `on pool ${info.poolId ?? "?"} · ${info.endTime ? "took" : "for"} ${duration(end - Date.parse(info.startTime ?? job.creationTime))}${reason}`);
-    const error = info.schedulingError;
-    this.trouble.replaceChildren(...(error ? [h("p", { class: "trouble" }, `${error.code}: ${error.message}`)] : []));
+    this.trouble.replaceChildren(...(info.schedulingError ? [trouble(info.schedulingError)] : []));
     drawProgress(this.bar, counts);
-    put(this.sums, sumsOf(counts));
+    if (!this.seen) put(this.sums, sumsOf(counts));
     const numbers = { all: counts.active + counts.running + counts.succeeded + counts.failed, active: counts.active, running: counts.running, success: counts.succeeded, failure: counts.failed };
     sync(
       this.filters,
@@ -121,9 +120,12 @@ export class JobView {
     const conditions = [FILTERS.find(([name]) => name === this.filter)[2]];
     if (this.search) conditions.push(`startswith(id,'${this.search.replaceAll("'", "''")}')`);
     const asked = { ...QUERY, $filter: conditions.filter(Boolean).join(" and "), $skiptoken: this.tokens.at(-1) };
-    const { items, next } = await list(path("jobs", this.id, "tasks"), asked);
+    const never = counts.active && counts.failed ? blocked(this.id) : {};
+    const [{ items, next }, causes] = await Promise.all([list(path("jobs", this.id, "tasks"), asked), never]);
     this.next = next;
-    sync(this.rows, items, (task) => task.id, (task) => this.makeRow(task), (row, task) => drawRow(row, task, now));
+    const many = Object.keys(causes).length;
+    put(this.sums, `${sumsOf(counts)}${many ? `, ${number(many)} never run: what they depend on failed` : ""}`);
+    sync(this.rows, items, (task) => task.id, (task) => this.makeRow(task), (row, task) => drawRow(row, task, causes[task.id], now));
     this.table.hidden = items.length === 0;
     const first = (this.tokens.length - 1) * PAGE;
     put(this.where, items.length ? `${number(first + 1)} to ${number(first + items.length)}` : "");
@@ -140,15 +142,15 @@ export class JobView {
   }
 }
 
-function drawRow(row, task, now) {
+function drawRow(row, task, cause, now) {
   const [, state, why, node, started, took] = row.children;
-  const kind = taskKind(task);
+  const kind = cause && task.state === "active" ? "blocked" : taskKind(task);
   if (state.dataset.kind !== kind) {
     state.dataset.kind = kind;
     state.replaceChildren(badge(kind));
   }
   const info = task.executionInfo ?? {};
-  put(why, whyFailed(info));
+  put(why, kind === "blocked" ? `never runs: ${cause} failed` : whyFailed(info));
   put(node, task.nodeInfo?.nodeId ? shortNode(task.nodeInfo.nodeId) : "");
   put(started, info.startTime ? clockTime(Date.parse(info.startTime)) : "");
   put(took, info.startTime ? duration((info.endTime ? Date.parse(info.endTime) : now) - Date.parse(info.startTime)) : "");

@@ -1,7 +1,7 @@
 // The session, which view is shown, and when it asks again.
 
-import { openSession } from "./api.js";
-import { fullTime, h, put } from "./dom.js";
+import { history, openSession } from "./api.js";
+import { empty, fullTime, h, put } from "./dom.js";
 import { JobView } from "./job.js";
 import { Overview } from "./overview.js";
 import { TaskView } from "./task.js";
@@ -23,10 +23,29 @@ let again = false;
 let failures = 0;
 
 function viewOf(hash) {
-  const parts = hash.replace(/^#\//, "").split("/").map(decodeURIComponent);
+  const parts = wordsOf(hash);
   if (parts[0] === "jobs" && parts[1] && parts[2] === "tasks" && parts[3]) return new TaskView(parts[1], parts[3]);
   if (parts[0] === "jobs" && parts[1]) return new JobView(parts[1]);
+  if (parts[0] === "pools" && parts[1] && parts.length === 2) overview.ask(parts[1]);
+  else if (parts.join("") === "") overview.ask(null);
+  else return nowhere();
   return overview;
+}
+
+function wordsOf(hash) {
+  const words = hash.replace(/^#\/?/, "").split("/");
+  try {
+    return words.map(decodeURIComponent);
+  } catch {
+    return words;
+  }
+}
+
+/** Nothing is at this address: neither a pool, a job nor a task. */
+function nowhere() {
+  const back = h("p", { class: "crumbs" }, h("a", { href: "#/" }, "Overview"));
+  const element = h("section", { class: "card" }, back, empty("There is no such page. Addresses are #/pools/…, #/jobs/… and #/jobs/…/tasks/…."));
+  return { title: "azbatch local", element, refresh: () => history("", 0) };
 }
 
 function route() {

@@ -2,7 +2,7 @@
 
 import { get, path } from "./api.js";
 import { ago, fullTime, h, number, put, shortNode, sync } from "./dom.js";
-import { NODE_GROUPS, badge, grouped, legend, nodeGroup, taskKind, whyFailed } from "./states.js";
+import { NODE_GROUPS, badge, grouped, legend, nodeGroup, taskKind, trouble, whyFailed } from "./states.js";
 
 const MOST = 1000;
 /** What a cell needs; of the chosen node all is asked for. */
@@ -96,9 +96,9 @@ export class NodeGrid {
 
 function detail(node, now) {
   const since = Date.parse(node.stateTransitionTime);
-  const troubles = [...(node.errors ?? []).map((error) => `${error.code}: ${error.message}`)];
+  const troubles = (node.errors ?? []).map(trouble);
   const start = node.startTaskInfo;
-  if (start?.result === "failure") troubles.push(`The start task failed (${whyFailed(start)}).`);
+  if (start?.result === "failure") troubles.push(h("p", { class: "trouble" }, `The start task failed (${whyFailed(start)}).`));
   const recent = (node.recentTasks ?? []).filter((task) => task.taskId && task.jobId).reverse();
   return [
     h("h3", null, h("code", null, node.id)),
@@ -109,7 +109,7 @@ function detail(node, now) {
       ` since ${fullTime(since)} (${ago(now - since)}) · ${node.isDedicated ? "dedicated" : "spot"} · ${node.vmSize} · ${node.ipAddress ?? ""}`,
       ` · ${number(node.totalTasksRun)} tasks run`,
     ),
-    troubles.map((text) => h("p", { class: "trouble" }, text)),
+    troubles,
     recent.length > 0 && h("p", { class: "quiet" }, "Latest tasks"),
     recent.length > 0 &&
       h(

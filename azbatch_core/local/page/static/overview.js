@@ -2,10 +2,10 @@
 
 import { get, history, list, path } from "./api.js";
 import { charts } from "./charts.js";
-import { ago, empty, h, number, put, sync } from "./dom.js";
+import { ago, empty, h, number, plural, put, sync } from "./dom.js";
 import { Timeline } from "./gantt.js";
 import { NODE_QUERY, NodeGrid } from "./nodes.js";
-import { jobBadge } from "./states.js";
+import { jobBadge, poolMark, trouble } from "./states.js";
 
 const POOLS = { $select: "id,state,allocationState,vmSize,currentDedicatedNodes,currentLowPriorityNodes,targetDedicatedNodes,targetLowPriorityNodes,enableAutoScale,autoScaleRun,resizeErrors,creationTime,taskSlotsPerNode" };
 const JOBS = { $select: "id,state,creationTime,stateTransitionTime,poolInfo,executionInfo,displayName" };
@@ -25,6 +25,7 @@ export class Overview {
   constructor() {
     this.title = "azbatch local";
     this.pool = null;
+    this.asked = null;
     this.minutes = 5;
     this.search = "";
     this.shown = JOBS_SHOWN;
@@ -76,9 +77,9 @@ export class Overview {
   }
 
   async refresh() {
-    const [pools, jobs] = await Promise.all([list("/pools", POOLS), this.listJobs()]);
+    const [pools, jobs, counts] = await Promise.all([list("/pools", POOLS), this.listJobs(), list("/nodecounts")]);
     pools.items.sort((one, other) => Date.parse(other.creationTime) - Date.parse(one.creationTime));
-    this.showPools(pools.items, jobs.items);
+    this.showPools(pools.items, jobs.items, new Map(counts.items.map((found) => [found.poolId, found])));
     const past = await this.refreshPool(pools.items.find((pool) => pool.id === this.pool));
     await this.showJobs(jobs, past.now);
     return past;
@@ -96,29 +97,45 @@ export class Overview {
     return jobs;
   }
 
-  showPools(pools, jobs) {
+  /** Show the pool that the address names; without one, the likeliest. */
+  ask(id) {
+    this.asked = id;
+  }
+
+  showPools(pools, jobs, counts) {
     const old = this.pool;
-    if (!pools.some((pool) => pool.id === this.pool)) this.pool = likeliest(pools, jobs)?.id ?? null;
+    if (this.asked !== null) this.pool = pools.find((pool) => pool.id.toLowerCase() === this.asked.toLowerCase())?.id ?? null;
+    else if (!pools.some((pool) => pool.id === this.pool)) this.pool = likeliest(pools, jobs)?.id ?? null;
     if (old !== this.pool) this.forgetHistory();
     this.tabs.hidden = pools.length === 0;
-    this.poolPart.hidden = pools.length === 0;
-    this.noPool.replaceChildren(...(pools.length ? [] : [empty("No pool yet. The first job brings one along:", "azbatch run -- echo hello")]));
+    this.poolPart.hidden = this.pool === null;
+    this.noPool.replaceChildren(...(this.pool === null ? [this.noSuchPool()] : []));
     sync(
       this.tabs,
       pools,
       (pool) => pool.id,
-      (pool) => h("button", { type: "button", role: "tab", onclick: () => this.choosePool(pool.id) }),
+      (pool) => h("button", { type: "button", role: "tab", onclick: () => this.choosePool(pool.id) }, h("span"), " ", h("span")),
       (tab, pool) => {
         tab.setAttribute("aria-selected", String(pool.id === this.pool));
-        tab.tabIndex = pool.id === this.pool ? 0 : -1;
-        put(tab, `${pool.id} · ${number(size(pool))}`);
-        tab.title = `${pool.id}: ${number(size(pool))} nodes`;
+        tab.tabIndex = pool.id === (this.pool ?? pools[0].id) ? 0 : -1;
+        const mark = poolMark(pool, counts.get(pool.id));
+        put(tab.firstElementChild, `${pool.id} · ${number(size(pool))}`);
+        tab.lastElementChild.className = mark ? `sign is-${mark.kind}` : "sign";
+        put(tab.lastElementChild, mark?.text ?? "");
+        tab.title = `${pool.id}: ${plural(size(pool), "node")}`;
       },
     );
   }
 
+  noSuchPool() {
+    if (this.asked === null) return empty("No pool yet. The first job brings one along:", "azbatch run -- echo hello");
+    return empty(`There is no pool ${this.asked}. It may have been deleted.`);
+  }
+
   choosePool(id) {
     this.pool = id;
+    this.ask(id);
+    window.history.replaceState(null, "", `#/pools/${encodeURIComponent(id)}`);
     for (const tab of this.tabs.children) tab.setAttribute("aria-selected", String(tab.dataset.key === id));
     this.forgetHistory();
     this.wanted();
@@ -164,7 +181,7 @@ export class Overview {
       fact(pool.vmSize, `${pool.taskSlotsPerNode ?? 1} slot${(pool.taskSlotsPerNode ?? 1) === 1 ? "" : "s"} per node`),
     );
     const errors = [...(pool.resizeErrors ?? []), ...(pool.autoScaleRun?.error ? [pool.autoScaleRun.error] : [])];
-    this.troubles.replaceChildren(...errors.map((error) => h("p", { class: "trouble" }, `${error.code}: ${error.message}`)));
+    this.troubles.replaceChildren(...errors.map(trouble));
   }
 
   drawWindows() {

@@ -1,6 +1,6 @@
 // What states look like: a colour, a sign and a word, never the colour alone.
 
-import { h } from "./dom.js";
+import { h, number } from "./dom.js";
 
 export const NODE_GROUPS = {
   running: { sign: "▶", label: "running" },
@@ -46,7 +46,26 @@ export const TASK_KINDS = {
   success: { sign: "✓", label: "succeeded" },
   failure: { sign: "✕", label: "failed" },
   stopped: { sign: "■", label: "stopped" },
+  blocked: { sign: "⊘", label: "blocked" },
 };
+
+/** What a pool's tab says beside its size, so that one in trouble does not look like all others; null: all is well. */
+export function poolMark(pool, counts) {
+  if (pool.state === "deleting") return { kind: "leaving", text: "↓ deleting" };
+  const states = [counts?.dedicated, counts?.lowPriority].flatMap((found) => Object.entries(found ?? {}));
+  const broken = states.reduce((sum, [state, count]) => sum + (GROUP_OF[state.toLowerCase()] === "bad" ? count : 0), 0);
+  if (broken) return { kind: "bad", text: `✕ ${number(broken)} broken` };
+  const error = pool.resizeErrors?.[0];
+  if (error) return { kind: "bad", text: error.code.includes("Quota") ? "✕ quota reached" : "✕ resize failed" };
+  if (pool.autoScaleRun?.error) return { kind: "bad", text: "✕ formula failed" };
+  return pool.allocationState === "steady" ? null : { kind: "coming", text: `… ${pool.allocationState}` };
+}
+
+/** An error of any resource, with all that its record tells. */
+export function trouble(error) {
+  const pairs = error.details ?? error.values ?? error.errorDetails ?? [];
+  return h("p", { class: "trouble" }, h("b", null, error.code), `: ${error.message}`, pairs.map((pair) => h("span", { class: "detail-line" }, `${pair.name}: ${pair.value}`)));
+}
 
 export function taskKind(task) {
   if (task.state !== "completed") return task.state;

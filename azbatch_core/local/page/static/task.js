@@ -1,8 +1,9 @@
 // One task: what it is, how it ended, its files, and its output as it comes.
 
-import { apiUrl, fileBytes, fileSize, get, history, list, path } from "./api.js";
+import { apiUrl, blocked, fileBytes, fileSize, get, history, list, path } from "./api.js";
 import { ago, bytes, clockTime, duration, empty, fullTime, h, plural, put, shortNode, sync } from "./dom.js";
-import { badge, taskKind } from "./states.js";
+import { taskLink } from "./nodes.js";
+import { badge, taskKind, trouble } from "./states.js";
 
 const FILES = { recursive: "true", maxresults: 200 };
 const OUTPUTS = ["stdout.txt", "stderr.txt"];
@@ -45,20 +46,20 @@ export class TaskView {
 
   async refresh() {
     const [task, time] = await Promise.all([get(this.root), history("", 0)]);
-    this.show(task, time.now);
+    const cause = task.state === "active" && task.dependsOn ? (await blocked(this.job))[task.id] : undefined;
+    this.show(task, cause, time.now);
     await Promise.all([this.log.refresh(), this.refreshFiles(task)]);
     return time;
   }
 
-  show(task, now) {
+  show(task, cause, now) {
     const info = task.executionInfo ?? {};
-    const kind = taskKind(task);
+    const kind = cause ? "blocked" : taskKind(task);
     this.state.replaceChildren(badge(kind));
     put(this.command.firstElementChild, task.commandLine);
     const failure = info.failureInfo;
-    this.trouble.replaceChildren(
-      ...(failure ? [h("p", { class: "trouble" }, h("b", null, failure.code), `: ${failure.message}`, (failure.details ?? []).map((pair) => h("span", { class: "detail-line" }, `${pair.name}: ${pair.value}`)))] : []),
-    );
+    const never = cause && h("p", { class: "trouble" }, "It never runs: it depends on ", taskLink(this.job, cause, cause), ", which failed.");
+    this.trouble.replaceChildren(...[failure && trouble(failure), never].filter(Boolean));
     const started = info.startTime && Date.parse(info.startTime);
     const ended = info.endTime ? Date.parse(info.endTime) : now;
     const facts = [
@@ -91,7 +92,7 @@ export class TaskView {
       put(this.noFiles, found.next ? "Only the first 200 are shown." : "");
     } catch (error) {
       if (!GONE.has(error.code)) throw error;
-      this.noFiles.replaceChildren(empty(task.state === "active" || task.state === "preparing" ? "No files yet: the task waits for a node." : error.message));
+      this.noFiles.replaceChildren(empty(task.state === "active" || task.state === "preparing" ? "No files yet: the task has not run." : error.message));
     }
     sync(
       this.files,
