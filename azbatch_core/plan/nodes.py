@@ -89,6 +89,9 @@ def plan_nodes(
     if named is not None and named.known is not None and vm is not None:
         _check_fit(named.known, vm)
     slots = _slots(pool.task_slots_per_node, vm, vm_name)
+    windows = image.agent.startswith("batch.node.windows")
+    if windows and facts.is_local:
+        notes.add("the local service runs programs of this machine: commands for Windows fail there")
     return Nodes(
         vm_name=vm_name,
         vm=vm,
@@ -96,7 +99,7 @@ def plan_nodes(
         image=image.name,
         image_reference=image.reference,
         agent=image.agent,
-        os="windows" if image.agent.startswith("batch.node.windows") else "linux",
+        os="windows" if windows else "linux",
         reasons=tuple(reasons),
     )
 

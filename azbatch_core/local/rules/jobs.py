@@ -9,8 +9,8 @@ from azbatch_core.local.rules import pools
 from azbatch_core.local.rules.checks import (
     check_at_least,
     check_id,
-    check_identity,
     check_metadata,
+    check_program,
     check_seconds,
 )
 from azbatch_core.local.rules.documents import (
@@ -94,7 +94,7 @@ def check_specification(body: Doc, *, scheduled: bool = False) -> None:
     for special, default in ((preparation, "jobpreparation"), (release, "jobrelease")):
         if special:
             check_id(special.get("id") or default)
-            check_identity(special)
+            check_program(special)
     _check_common(body)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.errors import BatchError
-from azbatch_core.local.rules.checks import check_at_least, check_id, check_identity, check_seconds
+from azbatch_core.local.rules.checks import check_at_least, check_id, check_program, check_seconds
 from azbatch_core.local.rules.documents import default_identity, fill_constraints
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def check_manager(body: Doc) -> None:
         if special and (special.get("id") or default).lower() == manager["id"].lower():
             raise BatchError(code)
     check_at_least(manager, "requiredSlots", 1)
-    check_identity(manager)
+    check_program(manager)
     constraints = manager.get("constraints") or {}
     check_at_least(constraints, "maxTaskRetryCount", -1)
     check_seconds(constraints, "maxWallClockTime")

@@ -10,8 +10,8 @@ from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules.checks import (
     check_at_least,
     check_id,
-    check_identity,
     check_metadata,
+    check_program,
     check_seconds,
 )
 from azbatch_core.local.rules.documents import default_identity, put_written, without_secrets
@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 _SLOTS_MOST = 256
+_USER_NAME_MOST = 20
 _RESIZE_LEAST = 300.0
 _REMOVED_MOST = 100
 _INTERVAL_LEAST, _INTERVAL_MOST = 300.0, 168 * 3600.0
@@ -127,11 +128,19 @@ def check_fields(body: Doc) -> None:
     if subnet is not None:
         raise forbidden_by_key("subnetId", subnet)
     check_machine(body.get("virtualMachineConfiguration") or {})
+    for user in body.get("userAccounts") or ():
+        _check_user(user["name"])
     check_metadata(body)
     start = body.get("startTask")
     if start:
         check_at_least(start, "maxTaskRetryCount", -1)
-        check_identity(start)
+        check_program(start)
+
+
+def _check_user(name: str) -> None:
+    """SDK UserAccount.name: any characters, at most 20."""
+    if not 1 <= len(name) <= _USER_NAME_MOST:
+        raise invalid_property("name", name, f"A user name has 1 to {_USER_NAME_MOST} characters.")
 
 
 def check_resize(body: Doc) -> None:

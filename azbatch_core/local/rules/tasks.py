@@ -11,7 +11,8 @@ from azbatch_core.local.errors import BatchError, invalid_property
 from azbatch_core.local.rules.checks import (
     check_at_least,
     check_id,
-    check_identity,
+    check_program,
+    check_resource_file,
     check_seconds,
 )
 from azbatch_core.local.rules.documents import (
@@ -73,7 +74,7 @@ def check_new(job: Job, body: Doc) -> None:
     if "multiInstanceSettings" in body:
         _check_instances(body["multiInstanceSettings"])
     check_at_least(body, "requiredSlots", 1)
-    check_identity(body)
+    check_program(body)
     constraints = body.get("constraints")
     if constraints:
         check_at_least(constraints, "maxTaskRetryCount", -1)
@@ -109,6 +110,8 @@ def _check_instances(settings: Doc) -> None:
         raise invalid_property(
             "coordinationCommandLine", settings["coordinationCommandLine"], "A command line is needed."
         )
+    for file in settings.get("commonResourceFiles") or ():
+        check_resource_file(file)
 
 
 def _exit_options(conditions: Doc) -> Iterator[Doc]:

@@ -404,6 +404,7 @@ def test_a_windows_image_gets_command_lines_for_windows(local: AccountFacts):
     }
     whole = planned(local, {"image": image}, tasks=[TaskSpec(command=shell("echo %USERNAME%"))])
     assert whole.tasks[0].body["commandLine"] == 'cmd.exe /d /s /c "echo %USERNAME%"'
+    assert any("commands for Windows fail there" in text for text in whole.warnings)
 
 
 def test_a_start_task_with_a_signed_file_is_a_warning_and_with_an_ended_one_an_error(cloud: AccountFacts):
