@@ -53,10 +53,10 @@ def add(*, kind: str, fields: tuple[str, ...], as_json: bool) -> None:
     azbatch local fault add image-pull message='manifest unknown'
     azbatch local fault add upload-failure job=j code=FileUploadAccessDenied
 
-    operation, method, path, pool, node, job, task are globs. count: how often it strikes at most; skip: how
-    many occasions go by first; probability and seed: a share of the occasions, the same ones each time.
-    after: seconds until it is live; at: the moment from which it is. id: a name to clear it by. A fault of
-    nodes without a count strikes each node once.
+    operation, method, path, pool, node, job, schedule, task are globs. count: how often it strikes at most;
+    skip: how many occasions go by first; probability and seed: a share of the occasions, the same ones each
+    time. after: seconds until it is live; at: the moment from which it is. id: a name to clear it by. A fault
+    of nodes without a count strikes each node once.
     """  # noqa: D301 - click's mark of a block is a backspace
     document = call_service("fault", "add", kind, *fields)
     show(document, as_json=as_json)

@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _run(options, state)
     except (daemon.DaemonError, AskError, FaultError, OptionError) as error:
         sys.stderr.write(f"azbatch local: {error}\n")
-        wrong = error.malformed if isinstance(error, AskError) else not isinstance(error, daemon.DaemonError)
+        wrong = error.malformed if isinstance(error, (AskError, daemon.DaemonError)) else True
         return _WRONG_INPUT if wrong else _REFUSED
 
 

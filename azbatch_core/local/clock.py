@@ -116,7 +116,11 @@ class VirtualClock:
 
         What those of one moment set off is done before the clock moves on to the next moment. One move waits
         for the end of another; one that is cancelled leaves the clock where it has come to.
+
+        Raises:
+            ValueError: not a number from 0 to `LONGEST`.
         """
+        _check(seconds)
         async with self._alone():
             until = self._now + timedelta(seconds=seconds)
             await self._quiet()
@@ -129,6 +133,7 @@ class VirtualClock:
 
         At most `most` seconds, which is how far it goes if neither comes true by then. Else as `advance`.
         """
+        _check(most)
         async with self._alone():
             start = self._now
             until = start + timedelta(seconds=most)
@@ -200,3 +205,8 @@ class VirtualClock:
                 quiet += 1
             else:
                 return
+
+
+def _check(seconds: float) -> None:
+    if not 0 <= seconds <= LONGEST:  # nor is `nan`
+        raise ValueError(f"a clock moves on by 0 seconds to 100 years, not by {seconds:g}")

@@ -36,7 +36,15 @@ _USUAL = Options()
 
 
 class DaemonError(Exception):
-    """The service could not be started or stopped; the message says why, with the log's end if that helps."""
+    """The service could not be started or stopped; the message says why, with the log's end if that helps.
+
+    Attributes:
+        malformed: what it was given cannot be, whatever else there is.
+    """
+
+    def __init__(self, message: str, *, malformed: bool = False) -> None:
+        super().__init__(message)
+        self.malformed = malformed
 
 
 def start(state: StateDirectory, options: Options = _USUAL, asked: frozenset[str] = frozenset()) -> Endpoint:
@@ -65,6 +73,7 @@ def start(state: StateDirectory, options: Options = _USUAL, asked: frozenset[str
             if running is not None:
                 _remark(running, options, asked)
                 return running
+            _storage()  # what is wrong with it is told here, not in the service's log
             try:
                 return _spawn(state, options)
             except DaemonError:
@@ -96,9 +105,10 @@ def _remark(running: Endpoint, wanted: Options, asked: frozenset[str]) -> None:
     if wanted.port == 0:
         asked -= {"port"}
     found = differing(wanted, asked, words)
-    storage = _storage()
-    if storage is not None and storage.endpoint != running.blob_endpoint:
-        found.append(f"its storage is not that of {STORAGE_VARIABLE}")
+    with contextlib.suppress(DaemonError):  # what cannot be is said when it counts
+        storage = _storage()
+        if storage is not None and storage.endpoint != running.blob_endpoint:
+            found.append(f"its storage is not that of {STORAGE_VARIABLE}")
     if found:
         sys.stderr.write(
             f"azbatch local: it runs already and stays as it is: {', '.join(found)};"
@@ -206,7 +216,7 @@ def _storage() -> StorageAccount | None:
     try:
         return StorageAccount.parse(text) if text else None
     except StorageAccountError as error:
-        raise DaemonError(f"{STORAGE_VARIABLE}: {error}") from None
+        raise DaemonError(f"{STORAGE_VARIABLE}: {error}", malformed=True) from None
 
 
 def announce_on(stream: TextIO) -> Callable[[Endpoint], None]:

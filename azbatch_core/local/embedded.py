@@ -174,6 +174,7 @@ class LocalBatch:
 
         Raises:
             RuntimeError: the clock is a real one.
+            ValueError: less than 0, more than 100 years, or no number.
         """
         self._in_service(self._virtual.advance(seconds))
 
@@ -188,6 +189,7 @@ class LocalBatch:
 
         Raises:
             RuntimeError: the clock is a real one.
+            ValueError: less than 0, more than 100 years, or no number.
         """
         clock, service = self._virtual, self._service
 

@@ -24,6 +24,13 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     shell.run("local", "stop")
 
 
+@pytest.fixture(scope="module")
+def virtual() -> Iterator[LocalBatch]:
+    """A service in this program, on a virtual clock."""
+    with LocalBatch(clock="virtual") as service:
+        yield service
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -95,6 +102,13 @@ def test_a_program_is_told_of_options_that_cannot_be(options: dict[str, Any], sa
     with pytest.raises(ValueError, match="is") as caught:
         LocalBatch(**options)
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), 1e300])
+def test_a_program_cannot_turn_the_clock_back_or_to_nowhere(virtual: LocalBatch, seconds: float) -> None:
+    for move in (virtual.advance, virtual.advance_until_idle):
+        with pytest.raises(ValueError, match="0 seconds to 100 years"):
+            move(seconds)
 
 
 def test_a_program_is_told_who_has_the_directory_or_the_port(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine import allocation, jobs
 from azbatch_core.local.engine.new_jobs import new_job
+from azbatch_core.local.engine.trouble import goes_slowly, linger
 from azbatch_core.local.rules.jobs import ENDING, QUOTA_STATES
 from azbatch_core.local.rules.schedules import Turn, is_over, next_turn, plan_of
 
@@ -52,6 +53,7 @@ def set_anchor(schedule: Schedule, now: int) -> None:
 def begin_terminate(account: Account, schedule: Schedule, now: int) -> None:
     """End the schedule's job, then complete."""
     set_state(account, schedule, "terminating", now)
+    linger(account, schedule)
     for job in jobs_of(account, schedule):
         if job.state not in ENDING:
             # documented as TerminateJobSchedule, recorded (to 2023) under the schedule's old name
@@ -61,6 +63,7 @@ def begin_terminate(account: Account, schedule: Schedule, now: int) -> None:
 def begin_delete(account: Account, schedule: Schedule) -> None:
     """Delete all jobs of the schedule, then forget it."""
     set_state(account, schedule, "deleting", account.now())
+    linger(account, schedule)
     for job in jobs_of(account, schedule):
         if job.state != "deleting":
             jobs.begin_delete(account, job)
@@ -73,6 +76,8 @@ def advance(account: Account, schedule: Schedule) -> None:
         _follow_plan(account, schedule)
         return
     _set_next_run(account, schedule, None)
+    if goes_slowly(account, schedule):
+        return
     if schedule.state == "terminating" and not _has_open_job(account, schedule):
         _complete(account, schedule)
     elif schedule.state == "deleting" and not jobs_of(account, schedule):

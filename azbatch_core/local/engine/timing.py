@@ -35,6 +35,7 @@ TimerName = Literal[
     "notice",
     "slow pool",
     "slow job",
+    "slow schedule",
 ]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from azbatch_core.local.faults.kinds import LAUNCH_STEPS
 from azbatch_core.local.rules.pools import allocation_error, cores_of, quota_error
 from azbatch_core.local.runtime.base import LaunchFault
-from azbatch_core.local.store.records import Pool
+from azbatch_core.local.store.records import Job, Pool
 
 if TYPE_CHECKING:
     from typing import Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from azbatch_core.local.engine.execution import Execution
     from azbatch_core.local.engine.timing import TimerName
     from azbatch_core.local.runtime.base import Launch
-    from azbatch_core.local.store.records import Doc, Job, Node
+    from azbatch_core.local.store.records import Doc, Node, Schedule
 
 __all__ = ["Grant", "boot_time", "goes_slowly", "grant", "launch_fault", "linger", "notice"]
 
@@ -40,23 +40,27 @@ def boot_time(account: Account, node: Node) -> float:
     return account.settings.boot_time + (0.0 if fault is None else float(fault.values["seconds"]))
 
 
-def linger(account: Account, record: Pool | Job) -> None:
-    """A pool or a job begins to go or to end: that may take longer this time, though not over a restart."""
+def linger(account: Account, record: Pool | Job | Schedule) -> None:
+    """Something begins to go or to end; that may take longer this time, though not over a restart."""
     name, places, due = _of_its_kind(account, record)
     fault = account.faults.strike("slow-delete", **places)
     if fault is not None:
         account.after(name, record.key, float(fault.values["seconds"]), lambda: due.setdefault(record.key))
 
 
-def goes_slowly(account: Account, record: Pool | Job) -> bool:
-    """Whether a pool or a job that could go now is to stay on for a while."""
+def goes_slowly(account: Account, record: Pool | Job | Schedule) -> bool:
+    """Whether what could go now is to stay on for a while."""
     return (_of_its_kind(account, record)[0], record.key) in account.timers
 
 
-def _of_its_kind(account: Account, record: Pool | Job) -> tuple[TimerName, dict[str, str], dict[int, None]]:
+def _of_its_kind(
+    account: Account, record: Pool | Job | Schedule
+) -> tuple[TimerName, dict[str, str], dict[int, None]]:
     if isinstance(record, Pool):
         return "slow pool", {"pool": record.id}, account.due_pools
-    return "slow job", {"job": record.id}, account.due_jobs
+    if isinstance(record, Job):
+        return "slow job", {"job": record.id}, account.due_jobs
+    return "slow schedule", {"schedule": record.id}, account.due_schedules
 
 
 class Grant(NamedTuple):

@@ -85,8 +85,8 @@ KINDS: dict[str, Kind] = {
         "nodes take `seconds` longer to start", ("pool", "node", *_COUNTED, "seconds"), ("seconds",)
     ),
     "slow-delete": Kind(
-        "pools and jobs stay `deleting`, jobs `terminating`, for `seconds` at least",
-        ("pool", "job", *_COUNTED, "seconds"),
+        "pools, jobs and job schedules stay `deleting` or `terminating` for `seconds` at least",
+        ("pool", "job", "schedule", *_COUNTED, "seconds"),
         ("seconds",),
     ),
     **NODE_KINDS,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["FIELDS", "FaultError", "read_fault", "read_faults", "read_file", "read_words"]
 
 _LONGEST = 100 * 366 * 86_400.0
-_PLACES = frozenset({"operation", "method", "path", "pool", "node", "job", "task"})
+_PLACES = frozenset({"operation", "method", "path", "pool", "node", "job", "schedule", "task"})
 _OWN = frozenset({"count", "skip", "probability", "seed", "after", "at"})
 _STATUS_LEAST, _STATUS_MOST = 400, 599
 _CODES_OF_FILES = {
@@ -140,6 +140,9 @@ def read_fault(document: Any) -> Fault:
 def _check_together(kind: str, read: Mapping[str, Any]) -> None:
     if "at" in read and "after" in read:
         raise FaultError("give at or after, not both")
+    ends = [name for name in ("pool", "job", "schedule") if name in read]
+    if kind == "slow-delete" and len(ends) > 1:
+        raise FaultError(f"nothing is {' and '.join(ends)} at once: give one of them")
     if kind == "quota" and not read.keys() - {"id"}:
         raise FaultError(f"quota needs one of {', '.join(KINDS['quota'].fields)}")
     if "code" in read:
