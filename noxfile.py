@@ -19,6 +19,8 @@ CLIENTS = {
 """What the session `interop` plays with: a folder of packages for each client."""
 TORCHX = {"stable": "torchx==0.7.0", "nightly": "torchx-nightly==2026.10.26"}
 """The lines of TorchX, which cannot be in one environment."""
+TORCH = "torch==2.13.0"
+"""What the training in the tests of TorchX runs on."""
 
 SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
 
@@ -120,6 +122,9 @@ def torchx(session: nox.Session, line: str) -> None:
     wheel = max(folder.glob("azbatch-*.whl"), key=lambda path: path.stat().st_mtime)
     session.install(f"azbatch[local] @ {wheel.as_uri()}")
     session.install("--force-reinstall", "--no-deps", str(wheel))  # the same version may be an older tree
+    # By pip, which takes a build without CUDA where the machine offers one.
+    session.install("pip")
+    session.run("python", "-m", "pip", "install", "--quiet", TORCH, "numpy")
     session.run("pytest", "tests/torchx", *session.posargs)
 
 
