@@ -19,14 +19,24 @@ def machine() -> models.VirtualMachineConfiguration:
     )
 
 
+def container_machine() -> models.VirtualMachineConfiguration:
+    """A configuration for container tasks."""
+    return models.VirtualMachineConfiguration(
+        image_reference=models.BatchVmImageReference(
+            publisher="microsoft-dsvm", offer="ubuntu-hpc", sku="2404"
+        ),
+        node_agent_sku_id="batch.node.ubuntu 24.04",
+        container_configuration=models.BatchContainerConfiguration(type="dockerCompatible"),
+    )
+
+
 def pool(pool_id: str, nodes: int = 0, **more: Any) -> models.BatchPoolCreateOptions:
     """A pool."""
     return models.BatchPoolCreateOptions(
         id=pool_id,
         vm_size="standard_d2s_v3",
         target_dedicated_nodes=nodes,
-        virtual_machine_configuration=machine(),
-        **more,
+        **{"virtual_machine_configuration": machine(), **more},
     )
 
 

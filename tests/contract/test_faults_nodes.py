@@ -190,7 +190,8 @@ def test_tries_fail_where_they_are_told_to(
 ) -> None:
     client, pool, fault = setting
     fault(kind, task="t", count=1, **fields)
-    info = ended(client, run(client, pool(dedicated=1), **task))
+    more = {"virtual_machine_configuration": bodies.container_machine()} if kind == "image-pull" else {}
+    info = ended(client, run(client, pool(dedicated=1, **more), **task))
     assert (code(info), info.exit_code, info.retry_count) == (*expected, 0)
     details = {item.name: item.value for item in info.failure_info.details or ()} if info.failure_info else {}
     assert details.get("Message") == fields.get("message")

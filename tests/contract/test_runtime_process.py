@@ -283,6 +283,35 @@ async def test_a_container_task_runs_here_and_says_so(
         assert len(caplog.records) == 1
 
 
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"imageName": "NOT a ref!!"}, "ContainerInvalidImage"),
+        ({"imageName": "a", "containerRunOptions": "--gpus all"}, "ContainerInvalidSettings"),
+        ({"imageName": "a", "containerHostBatchBindMounts": []}, "ContainerInvalidSettings"),
+    ],
+)
+async def test_what_no_container_could_be_fails_here_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], code: str
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody")
+    async with rig_of(tmp_path) as rig:
+        outcome = await rig.run("echo hi", container=settings)
+        assert (outcome.exit_code, code_of(outcome)) == (None, code)
+        assert rig.read() == ""
+
+
+async def test_an_image_of_a_pool_that_is_none_is_found_without_a_daemon(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody")
+    async with rig_of(tmp_path) as rig:
+        assert await rig.runtime.fetch_images(["alpine"], ()) is None
+        failed = await rig.runtime.fetch_images(["alpine", "NOT a ref!!"], ())
+        assert failed is not None
+        assert failed["code"] == "ContainerInvalidImage"
+
+
 async def test_ends_are_noticed_without_pidfds(tmp_path: Path) -> None:
     async with rig_of(tmp_path) as rig:
         rig.runtime._watcher = PollWatcher(asyncio.get_running_loop())

@@ -32,6 +32,7 @@ def launch(account: Account, execution: Execution) -> int:
     identity = launch_identity(pool.spec, spec.get("userIdentity"))
     packages, names = resolve(account, spec.get("applicationPackageReferences") or ())
     variables = execution.node.packages | names
+    containers = container_configuration(pool.spec)
     made = Launch(
         node=place,
         kind=execution.kind,
@@ -46,9 +47,9 @@ def launch(account: Account, execution: Execution) -> int:
         wall_time=limit_seconds(wall_time),
         attempt=execution.launches,
         container=spec.get("containerSettings"),
-        registries=tuple(container_configuration(pool.spec).get("containerRegistries") or ()),
+        registries=tuple(containers.get("containerRegistries") or ()),
         user_identity=identity,
-        fault=None if identity is not None else _no_such_user(spec),
+        fault=_no_such_user(spec) if identity is None else _wrong_pool(execution, bool(containers)),
         packages=packages,
         extra_environment={name: f"{place.root}/applications/{folder}" for name, folder in variables.items()},
         job_prep_id=(job_spec.get("jobPreparationTask") or {}).get("id"),
@@ -66,3 +67,16 @@ def launch(account: Account, execution: Execution) -> int:
 def _no_such_user(spec: Doc) -> LaunchFault:
     name = spec["userIdentity"]["username"]
     return LaunchFault("folder", "CommandLaunchFailed", f"The pool has no user account {name}")
+
+
+def _wrong_pool(execution: Execution, containers: bool) -> LaunchFault | None:  # noqa: FBT001 - private
+    """Whether the task's container settings and the pool's do not go together.
+
+    SDK BatchTaskCreateOptions.container_settings: both have them or neither; start, preparation and release
+    tasks need none.
+    """
+    if "containerSettings" in execution.spec:
+        return None if containers else LaunchFault("folder", "ContainerPoolNotSupported")
+    if containers and execution.kind == "task":
+        return LaunchFault("folder", "ContainerTaskSettingsNotFound")
+    return None

@@ -41,6 +41,12 @@ CODES: dict[str, tuple[str, str]] = {
     "ContainerInvalidRegistry": (_USER, "One or more specified container registries are invalid"),
     # Recorded.
     "ContainerInvalidSettings": (_USER, "At least one value of specified task container settings is invalid"),
+    # Named by the live tests of Microsoft's .NET client; the words are quoted by users.
+    "ContainerPoolNotSupported": (_USER, "The specified pool does not support container tasks"),
+    "ContainerTaskSettingsNotFound": (
+        _USER,
+        "Container-enabled compute node requires task container settings",
+    ),
     "ContainerMiscError": (_SERVER, "Miscellaneous error encountered while running the container"),
     "DiskFull": (_SERVER, "There is not enough disk space on the node that was selected to run the task"),
     "FailureExitCode": (_USER, "The task exited with an exit code representing a failure"),

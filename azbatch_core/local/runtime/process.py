@@ -19,6 +19,7 @@ from azbatch_core.local.runtime.attempt import Attempt
 from azbatch_core.local.runtime.base import NoContainersError
 from azbatch_core.local.runtime.children import exit_watcher
 from azbatch_core.local.runtime.docker.left import remove_left_behind
+from azbatch_core.local.runtime.docker.settings import check, check_reference
 from azbatch_core.local.runtime.environment import task_environment
 from azbatch_core.local.runtime.failures import TaskFailure, failure
 from azbatch_core.local.runtime.host import ProcessHost
@@ -161,6 +162,11 @@ class ProcessRuntime:
     async def _fetch(
         self, images: Sequence[str], registries: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any] | None:
+        try:
+            for image in images:
+                check_reference(image)
+        except TaskFailure as error:
+            return error.info
         if self.config.containers == "host":
             return None
         absence = await self.containers.docker.absence()
@@ -225,9 +231,11 @@ class ProcessRuntime:
         """Where the command of a launch runs.
 
         Raises:
-            TaskFailure: It is to run in a container, and there can be none.
+            TaskFailure: It is to run in a container, and there can be none, here or anywhere.
         """
         environment = task_environment(self.config, launch, directory)
+        if launch.container is not None:
+            check(launch.container)
         if launch.container is None or self.config.containers == "host":
             return ProcessHost(self, directory, environment)
         absence = await self.containers.docker.absence()

@@ -74,3 +74,33 @@ async def test_images_are_had_again_after_a_kill(service: Service) -> None:
     await heir.pass_time(0)
     assert heir.nodes()[0]["state"] == "idle"
     await heir.engine.stop()
+
+
+SETTINGS = {"containerSettings": {"imageName": "a"}}
+
+
+async def test_tasks_without_container_settings_fail_on_a_container_pool(service: Service) -> None:
+    await service.pool(
+        virtualMachineConfiguration={**MACHINE, "containerConfiguration": {"type": "dockerCompatible"}},
+        startTask=START,
+    )
+    await service.pass_time(10)
+    service.job(jobPreparationTask={"commandLine": "true"})
+    service.task("plain")
+    service.task("in-one", **SETTINGS)
+    await service.pass_time(10)
+    assert service.info("in-one")["result"] == "success"
+    info = service.info("plain")
+    assert info["failureInfo"]["code"] == "ContainerTaskSettingsNotFound"
+    assert "exitCode" not in info
+
+
+async def test_tasks_with_container_settings_fail_on_a_plain_pool(service: Service) -> None:
+    await service.pool()
+    service.job()
+    service.task("in-one", **SETTINGS, constraints={"maxTaskRetryCount": 3})
+    service.task("plain")
+    await service.pass_time(10)
+    assert service.info("plain")["result"] == "success"
+    info = service.info("in-one")
+    assert (info["failureInfo"]["code"], info["retryCount"]) == ("ContainerPoolNotSupported", 0)

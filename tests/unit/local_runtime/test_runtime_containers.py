@@ -12,6 +12,7 @@ from azbatch_core.local.runtime.base import Launch, NodePlace
 from azbatch_core.local.runtime.docker.cli import words
 from azbatch_core.local.runtime.docker.settings import (
     Registry,
+    check,
     container_environment,
     create_arguments,
     environment_arguments,
@@ -141,3 +142,77 @@ def test_an_option_s_value_is_not_an_option() -> None:
 )
 def test_what_docker_said(said: bytes, line: str) -> None:
     assert words(said) == line
+
+
+DIGEST = "sha256:" + "0f" * 32
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        *(
+            "alpine",
+            "alpine:3.20",
+            "a/b",
+            "host:5000/a/b",
+            f"h.example/a@{DIGEST}",
+            f"h.example/a:t@{DIGEST}",
+        ),
+        *(
+            "localhost/a",
+            "r.azurecr.io/Team/tool".lower(),
+            "Registry/a",
+            "[::1]:5000/a",
+            "a__b/c--d:v1.2_x",
+            "i",
+        ),
+    ],
+)
+def test_references_of_images(image: str) -> None:
+    check({"imageName": image})
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        *(
+            "",
+            "NOT a ref!!",
+            "Upper",
+            "r.io/Upper:1",
+            "a:",
+            "a:b:c/",
+            "a@sha256:1",
+            "https://r.io/a",
+            "/a",
+            "a/",
+        ),
+        *("a//b", "-a", "a b", " a", "a\n", "a:" + "t" * 129, "a" * 256),
+    ],
+)
+def test_what_is_no_reference_is_an_invalid_image(image: str) -> None:
+    with pytest.raises(TaskFailure) as caught:
+        check({"imageName": image})
+    assert caught.value.info["code"] == "ContainerInvalidImage"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"containerRunOptions": "--rm --gpus all"},
+        {"containerRunOptions": "--runtime=nvidia"},
+        {"containerRunOptions": "-e 'open"},
+        {"containerHostBatchBindMounts": []},
+        {"containerHostBatchBindMounts": [{"source": "Shared"}]},
+    ],
+)
+def test_settings_that_no_daemon_need_see_are_invalid(settings: dict[str, Any]) -> None:
+    with pytest.raises(TaskFailure) as caught:
+        check({"imageName": "a", **settings})
+    assert caught.value.info["code"] == "ContainerInvalidSettings"
+
+
+def test_mounts_that_go_with_their_folder() -> None:
+    check({"imageName": "a", "containerHostBatchBindMounts": [{"source": "Task"}]})
+    inside = {"imageName": "a", "workingDirectory": "containerImageDefault"}
+    check({**inside, "containerHostBatchBindMounts": []})

@@ -22,6 +22,14 @@ STATE_LABEL = "azbatch.state"
 
 # Documented: "--gpus" is refused, Batch picks the runtime by itself.
 _DENIED = ("--gpus", "--runtime")
+# The grammar of github.com/distribution/reference: domain and port, path in lower case, tag, digest.
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
+_STEP = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_REFERENCE = re.compile(
+    rf"(?:(?:{_LABEL}(?:\.{_LABEL})*|\[[A-Fa-f0-9:]+\])(?::[0-9]+)?/)?{_STEP}(?:/{_STEP})*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[A-Za-z][A-Za-z0-9_+.-]*:[0-9A-Fa-f]{32,})?"
+)
+_LONGEST_NAME = 255
 _NETWORK = ("--network", "--net")
 _ORDINARY = ("PATH", "HOME", "PWD", "USER")
 _NAME = re.compile(r"[A-Za-z_][^\s=]*")
@@ -86,6 +94,34 @@ def invalid(message: str) -> TaskFailure:
     return TaskFailure("ContainerInvalidSettings", Message=message)
 
 
+def check_reference(image: str) -> None:
+    """Refuse what is no reference of an image, as Docker would without asking anybody.
+
+    Raises:
+        TaskFailure: ContainerInvalidImage.
+    """
+    name = image.partition("@")[0]
+    if not _REFERENCE.fullmatch(image) or len(name) > _LONGEST_NAME:
+        raise TaskFailure("ContainerInvalidImage", ImageName=image, Message="invalid reference format")
+
+
+def check(settings: Mapping[str, Any]) -> None:
+    """Refuse settings that can be seen to be wrong without a daemon.
+
+    Raises:
+        TaskFailure: ContainerInvalidImage, ContainerInvalidSettings.
+    """
+    check_reference(str(settings.get("imageName") or ""))
+    run_options(settings)
+    mounted = _mounted(settings)
+    if mounted is not None and "task" not in mounted and not _in_image_s_folder(settings):
+        raise invalid("Without a mount of Task, workingDirectory must be containerImageDefault")
+
+
+def _in_image_s_folder(settings: Mapping[str, Any]) -> bool:
+    return str(settings.get("workingDirectory") or "").lower() == "containerimagedefault"
+
+
 def run_options(settings: Mapping[str, Any]) -> list[str]:
     """`containerRunOptions` as arguments: split like a command line, nothing is expanded.
 
@@ -119,18 +155,13 @@ def create_arguments(  # noqa: PLR0917 - one caller, and all of it is needed
         state: Value of the label by which a later service finds the container.
         options: The user's, from `run_options`.
         names: `--env-file` and `--env` arguments, from `environment_arguments`.
-
-    Raises:
-        TaskFailure: The settings contradict each other.
     """
     settings = launch.container or {}
     arguments = ["create", "--pull", "never", "--log-driver", "none", "--user", user]
     if not any(_names(option, _NETWORK) for option in options):
         arguments += ["--network", "host"]
     mounted = _mounted(settings)
-    if str(settings.get("workingDirectory") or "").lower() != "containerimagedefault":
-        if mounted is not None and "task" not in mounted:
-            raise invalid("Without a mount of Task, workingDirectory must be containerImageDefault")
+    if not _in_image_s_folder(settings):
         arguments += ["--workdir", f"{directory}/wd"]
     for path, read_only in _paths(launch, directory, mounted):
         arguments += ["--mount", mount(path, read_only=read_only)]
