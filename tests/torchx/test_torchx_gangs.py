@@ -152,3 +152,26 @@ def test_logs_of_replicas_are_followed_to_their_last_lines(scheduler: Any, pool:
         thread.join(WITHIN)
     for k in range(2):
         assert seen[k] == [f"first {k}\n", "half a\rline \ufffd ä\n", "last\n"]
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_output_is_read_from_storage_when_its_node_is_gone(
+    scheduler: Any, caplog: pytest.LogCaptureFixture, replicas: int
+) -> None:
+    with AzureBatch("here") as batch:
+        own = ManagedPool(name=f"goes{replicas}", nodes=replicas, containers=True)
+        filler = TaskSpec(command=("true",), container="alpine:3.20", gang=replicas)
+        job = batch.submit(JobSpec(name="filler", pool=own, tasks=(filler,))).job
+        pool_id = str(job.wait(WITHIN).pool_id)
+        app = app_of("sh", "-c", 'echo "kept $TORCHX_REPLICA_ID"', num_replicas=replicas)
+        ids = [submit(scheduler, app, pool=pool_id, keep_logs=keep) for keep in (True, False)]
+        for app_id in ids:
+            wait(scheduler, app_id, AppState.SUCCEEDED)
+        batch.delete_pool(pool_id, wait=True)
+    assert stdout(scheduler, ids[0]) == ["kept 0\n"]
+    assert stdout(scheduler, ids[1]) == []
+    assert "no copy of it was kept" in caplog.text
+    if replicas > 1:
+        caplog.clear()
+        assert stdout(scheduler, ids[0], k=1) == []
+        assert "no copy of it was kept" in caplog.text

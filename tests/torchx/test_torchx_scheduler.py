@@ -142,7 +142,7 @@ def test_cancelled_is_not_deleted(scheduler: Any) -> None:
 
 
 def test_the_native_description_is_the_service_s(scheduler: Any) -> None:
-    app_id = submit(scheduler, app_of("true"))
+    app_id = submit(scheduler, app_of("true"), keep_logs=False)  # whose signature is not printed
     native = scheduler.describe_native(app_id)
     assert native.request["job"]["id"] == app_id.partition(":")[2]
     assert [task["id"] for task in native.request["tasks"]] == ["role"]

@@ -14,6 +14,7 @@ from azbatch_core import (
     ExistingPool,
     JobSpec,
     ManagedPool,
+    OutputFile,
     RegistrySpec,
     Resources,
     RetryPolicy,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _MAX_DISPLAY_NAME: Final = 1024
 _ONE_NODE: Final = 1
+_OUTPUT: Final = OutputFile(file_pattern="../std*.txt", container="azbatch-logs")
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,15 @@ def job_id_of(app_name: str, nonce: str) -> str:
     return f"{slug(app_name or 'app', suffix_room=len(nonce) + 1)}-{nonce}"
 
 
-def to_job(app: AppLike, roles: Sequence[RoleLike], job_id: str, options: RunOptions, version: str) -> Mapped:
+def to_job(
+    app: AppLike,
+    roles: Sequence[RoleLike],
+    job_id: str,
+    options: RunOptions,
+    version: str,
+    *,
+    storage: bool = False,
+) -> Mapped:
     """The job of an app.
 
     Args:
@@ -63,6 +73,7 @@ def to_job(app: AppLike, roles: Sequence[RoleLike], job_id: str, options: RunOpt
         job_id: The id that the job gets.
         options: The run options.
         version: TorchX's version, kept in the job's metadata.
+        storage: The account has storage of its own, where output outlives its node.
 
     Raises:
         SpecError: Something in it cannot run on Batch, or a run option is wrong.
@@ -74,6 +85,8 @@ def to_job(app: AppLike, roles: Sequence[RoleLike], job_id: str, options: RunOpt
     stamps = tuple(
         stamp.RoleStamp(role.name, task_id, role.num_replicas, role.image) for role, task_id in placed
     )
+    if storage and options.keep_logs:
+        tasks = [task.replace(output_files=(_OUTPUT,)) for task in tasks]
     metadata = stamp.write(stamp.AppStamp(app.name, stamps), version, app.metadata)
     job = JobSpec(
         name=app.name.strip()[:_MAX_DISPLAY_NAME] or "app",

@@ -99,6 +99,13 @@ class RunOptions:
         default="7d",
         metadata={"help": f"The longest that the app may live, such as 90m or 2d; {NO_LIMIT}: no limit."},
     )
+    keep_logs: bool = field(
+        default=True,
+        metadata={
+            "help": "Keep what the app writes in the account's storage, too: nodes go, and their files with"
+            " them. Of a role with several replicas Batch keeps the first one's only."
+        },
+    )
     retention: str | None = field(
         default=None,
         metadata={"help": "How long files stay on a node after a task, such as 12h. Left out: 7 days."},

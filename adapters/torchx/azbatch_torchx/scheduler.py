@@ -65,7 +65,9 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
             app_id = app_ids.join(client.account.name, job_id)
             archives, images = self._built(app, cfg)
             roles = [_replaced(role, app_id) for role in app.roles]
-            mapped = mapping.to_job(app, roles, job_id, chosen, compat.version())
+            mapped = mapping.to_job(
+                app, roles, job_id, chosen, compat.version(), storage=client.account.storage is not None
+            )
             plan = client.plan(mapped.job)
             return AppDryRunInfo(Request(plan, mapped.notes, archives=archives, images=images), str)
 

@@ -67,6 +67,13 @@ def test_a_role_of_several_replicas_is_a_gang() -> None:
     assert "\x01" not in str(task.command)
 
 
+def test_output_is_kept_where_there_is_storage() -> None:
+    for storage, keep, patterns in ((True, True, ["../std*.txt"]), (True, False, []), (False, True, [])):
+        options = RunOptions(keep_logs=keep)
+        job = mapping.to_job(App(), [Role()], "train-0a1b2c3d", options, "0.7.0", storage=storage).job
+        assert [one.file_pattern for one in job.tasks[0].output_files] == patterns
+
+
 @pytest.mark.parametrize("policy", ["REPLICA", "HOT_SPARE"])
 def test_replicas_are_not_restarted_alone(policy: str) -> None:
     with pytest.raises(SpecError, match="Batch restarts all nodes of a gang together"):
