@@ -5,14 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from torchx.workspace.docker_workspace import DockerWorkspaceMixin
-
 from azbatch_core import SpecError
 from azbatch_torchx import workspace as ws
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from azbatch_torchx.images import DockerImages
     from azbatch_torchx.workspace import Archive
 
 LOG = logging.getLogger("azbatch")
@@ -27,7 +26,7 @@ class Workspaces:
 
     def __init__(self) -> None:
         self._archives: dict[str, Archive] = {}
-        self._images = _Images()
+        self._docker: DockerImages | None = None
 
     def build(self, role: Any, workspace: object, cfg: Mapping[str, Any], *, has_storage: bool) -> None:
         """Make what the role's nodes get of a workspace, and note it in the role.
@@ -80,6 +79,14 @@ class Workspaces:
         if trouble is not None:
             LOG.warning("%s", trouble)
 
+    @property
+    def _images(self) -> DockerImages:
+        if self._docker is None:
+            from azbatch_torchx.images import DockerImages
+
+            self._docker = DockerImages()
+        return self._docker
+
     def archives(self, app: Any) -> tuple[Archive, ...]:
         """What the roles of an app need in storage."""
         names = {role.metadata.get(ws.METADATA) for role in app.roles}
@@ -98,26 +105,11 @@ def push(images: Images) -> dict[str, str]:
     """
     if not images:
         return {}
-    pusher = _Images()
+    from azbatch_torchx.images import DockerImages
+
+    pusher = DockerImages()
     try:
         pusher.push_images(images)
         return {f"{repo}:{tag}": pusher.pinned(image, repo, tag) for image, (repo, tag) in images.items()}
     except Exception as error:  # docker's and requests' own, and RuntimeError, by TorchX
         raise SpecError(f"the image was not pushed: {error}", field="image_repo") from error
-
-
-class _Images(DockerWorkspaceMixin):
-    """TorchX's own building of images, apart from any scheduler."""
-
-    def trouble(self) -> str | None:
-        """Why there is no Docker here; None if there is."""
-        try:
-            self._docker_client.ping()
-        except Exception as error:  # noqa: BLE001  # docker's own, and of what it uses
-            return f"no Docker daemon answers ({str(error).splitlines()[0]})"
-        return None
-
-    def pinned(self, image: str, repo: str, tag: str) -> str:
-        """The image by its digest, as the registry gave it."""
-        digests = self._docker_client.images.get(image).attrs.get("RepoDigests") or ()
-        return next((str(one) for one in digests if one.startswith(f"{repo}@")), f"{repo}:{tag}")

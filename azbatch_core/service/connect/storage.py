@@ -21,7 +21,7 @@ from azbatch_core.errors import (
     NotFound,
     ServiceUnavailable,
 )
-from azbatch_core.service.connect import credentials, keyvault, sending
+from azbatch_core.service.connect import credentials, keyvault, sending, shared_key
 from azbatch_core.service.connect.clock import Clock
 from azbatch_core.service.connect.once import OnceEach
 from azbatch_core.service.connect.retry import RetrySettings
@@ -124,12 +124,8 @@ class StorageResolver:
             OSError: The file cannot be read.
         """
         length = path.stat().st_size
-
-        def there(client: Any) -> bool:
-            return bool(client.get_blob_client(container, name).get_blob_properties().size == length)
-
         try:
-            if self._send(there):
+            if self._length(container, name) == length:
                 return False
         except NotFound:
             self._made.get(container, lambda: self._make(container))
@@ -140,6 +136,16 @@ class StorageResolver:
 
         self._send(send)
         return True
+
+    def _length(self, container: str, name: str) -> int:
+        key = self._account_key()
+        if key is not None:
+            return self._attempt(
+                lambda: shared_key.blob_length(self._storage, key, container, name, transport=self._transport)
+            )
+        return int(
+            self._send(lambda client: client.get_blob_client(container, name).get_blob_properties().size)
+        )
 
     @property
     def _storage(self) -> StorageSpec:
@@ -162,7 +168,15 @@ class StorageResolver:
     def _make(self, container: str) -> None:
         """Create a container. That this machine may not, or cannot, says nothing about the nodes."""
         try:
-            self._send(lambda client: client.create_container(container))
+            key = self._account_key()
+            if key is not None:
+                self._attempt(
+                    lambda: shared_key.create_container(
+                        self._storage, key, container, transport=self._transport
+                    )
+                )
+            else:
+                self._send(lambda client: client.create_container(container))
         except AzBatchError as error:
             if error.code == "ContainerAlreadyExists":
                 pass
@@ -175,30 +189,36 @@ class StorageResolver:
                 raise
 
     def _sign(self, reference: StorageRef) -> str:
-        from azure.storage.blob import ContainerSasPermissions, generate_container_sas
-
         storage = self._storage
         reading = any(letter in reference.permission for letter in _LIST_PERMISSIONS)
-        writing = "w" in reference.permission
-        lifetime, secret = self._signing_key()
+        permission = f"{'r' * reading}{'acw' * ('w' in reference.permission)}{'l' * reading}"
+        https_only = storage.blob_endpoint.startswith("https://")
+        key = self._account_key()
+        # No start time: one that is "now" here has not come yet where a clock is a little behind.
+        if key is not None:
+            return shared_key.sign_container(
+                storage,
+                key,
+                reference.container,
+                permission=permission,
+                expiry=self._begin + self._lifetime,
+                https_only=https_only,
+            )
+        from azure.storage.blob import generate_container_sas
+
+        lifetime, lent = self._lent_key()
         signed: str = generate_container_sas(
             storage.account_name,
             reference.container,
-            permission=ContainerSasPermissions(
-                read=reading, list=reading, write=writing, create=writing, add=writing
-            ),
-            # No start time: one that is "now" here has not come yet where a clock is a little behind.
+            permission=permission,
             expiry=self._begin + lifetime,
-            protocol="https" if storage.blob_endpoint.startswith("https://") else None,
-            **secret,
+            protocol="https" if https_only else None,
+            user_delegation_key=lent,
         )
         return signed
 
-    def _signing_key(self) -> tuple[timedelta, dict[str, Any]]:
-        """What to sign with: the storage's key, or a key that it lends to a token (at most seven days)."""
-        key = self._account_key()
-        if key is not None:
-            return self._lifetime, {"account_key": key}
+    def _lent_key(self) -> tuple[timedelta, Any]:
+        """A key that the storage lends to a token, and how long signatures made with it last."""
         lifetime = min(self._lifetime, _LONGEST_DELEGATION)
         if lifetime < self._lifetime:
             self._warn(
@@ -209,7 +229,7 @@ class StorageResolver:
         delegation = self._delegation.get(
             None, lambda: self._send(lambda client: client.get_user_delegation_key(begin, end))
         )
-        return lifetime, {"user_delegation_key": delegation}
+        return lifetime, delegation
 
     def _account_key(self) -> str | None:
         storage = self._storage
@@ -243,14 +263,18 @@ class StorageResolver:
         return BlobServiceClient(storage.blob_endpoint, credential=credential, retry_total=0, **settings)
 
     def _send(self, function: Callable[[Any], T]) -> T:
-        """Send one request to the storage. There are few: no connection is kept for more."""
+        """Send one request with the storage's SDK. There are few: no connection is kept for more."""
 
         def attempt() -> T:
             with self._build() as client:
                 return function(client)
 
+        return self._attempt(attempt)
+
+    def _attempt(self, function: Callable[[], T]) -> T:
+        """Call a function that sends one request to the storage."""
         return sending.send(
-            attempt,
+            function,
             endpoint=self._storage.blob_endpoint,
             name="storage",
             clock=self._clock,
