@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from azbatch_core.cli.lazy import Entry, LazyGroup, Settings, account_option, de
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_NEW_OBJECTS = 50_000
 _RUN, _WATCH, _END, _SET_UP = "Run work", "Watch it", "End it", "Set up"
 
 COMMANDS = {
@@ -97,6 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None:
         exits.complain("stdout is closed, and results go there; nothing was done")
         return exits.SERVICE
+    # What a command imports stays; looking through it for garbage again and again takes a tenth of its time.
+    gc.set_threshold(_NEW_OBJECTS)
     try:
         _dispatch(sys.argv[1:] if arguments is None else list(arguments))
         sys.stdout.flush()

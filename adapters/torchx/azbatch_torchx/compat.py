@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import logging
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchx import specs
 from torchx.runner import config
 from torchx.version import __version__ as torchx_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 LOG = logging.getLogger("azbatch")
 T = TypeVar("T")
@@ -49,6 +54,18 @@ def configured(name: str) -> dict[str, Any]:
 def version() -> str:
     """TorchX's version."""
     return str(torchx_version)
+
+
+@contextmanager
+def collecting_later() -> Iterator[None]:
+    """Collect no garbage meanwhile: what is imported stays, and looking through it takes a tenth of a run."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def quieten_sdk() -> None:

@@ -281,12 +281,13 @@ def _submit(client: AzureBatch, request: Request) -> None:
 @contextmanager
 def _refusing() -> Iterator[None]:
     """Turn azbatch's errors into the one kind that `torchx run` shows as a message."""
-    from azbatch_core import AzBatchError
+    with compat.collecting_later():
+        from azbatch_core import AzBatchError
 
-    try:
-        yield
-    except AzBatchError as error:
-        raise compat.Refused(str(error)) from error
+        try:
+            yield
+        except AzBatchError as error:
+            raise compat.Refused(str(error)) from error
 
 
 def _replaced(role: specs.Role, app_id: str) -> specs.Role:
