@@ -106,7 +106,7 @@ def _check_container_url(url: str, blobs: BlobPlace | None) -> None:
     if _NOT_SIGNED & set(parse_qs(parts.query, keep_blank_values=True)):
         raise ValueError("The query of a container URL is the signature alone, without restype or comp")
     names = 2
-    if blobs is not None and url.startswith(blobs.endpoint + "/"):
+    if blobs is not None and f"{url.partition('?')[0]}/".startswith(blobs.endpoint + "/"):
         path, names = url[len(blobs.endpoint) :].partition("?")[0].strip("/"), 1
     elif _BLOB_HOST in (parts.hostname or ""):
         names = 1

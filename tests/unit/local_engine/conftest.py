@@ -15,4 +15,4 @@ async def service(tmp_path: Path) -> AsyncIterator[Service]:
     """A started service that boots nodes at once."""
     made = await Service(tmp_path).start()
     yield made
-    await made.engine.stop()
+    await made.stop()

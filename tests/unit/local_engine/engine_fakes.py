@@ -213,6 +213,7 @@ class Service:
         self.clock = VirtualClock(datetime(2026, 1, 1, tzinfo=timezone.utc))
         self.runtime = FakeRuntime(self.clock)
         self.engine = Engine(self.settings, self.clock, self.runtime)
+        self.heir: Service | None = None
 
     async def start(self) -> Service:
         """Start the engine."""
@@ -230,8 +231,16 @@ class Service:
         account.halt()
         account.store.connection.close()
         heir = Service(self.folder, boot_time=self.settings.boot_time, resize_time=self.settings.resize_time)
+        self.heir = heir
         await heir.clock.advance((self.clock.now() - heir.clock.now()).total_seconds() + 1)
         return await heir.start()
+
+    async def stop(self) -> None:
+        """Stop it, or whatever took its place."""
+        last = self
+        while last.heir is not None:
+            last = last.heir
+        await last.engine.stop()
 
     async def pool(self, pool_id: str = "pool", nodes: int = 1, **fields: Any) -> dict[str, Any]:
         """Make a pool of the given size and let it come up."""
