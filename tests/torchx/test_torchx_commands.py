@@ -109,6 +109,7 @@ def test_a_dry_run_needs_no_credential(torchx: Commands) -> None:
     [
         ("account=hree", ("utils.echo",), "did you mean 'here'?"),
         ("account=here,pool=nosuch", ("utils.echo",), "has no pool 'nosuch'"),
+        ("account=here,registry=bob:hunter3@host", ("utils.echo",), "holds a password"),
         ("account=here,wall_time=soon", ("utils.echo",), "'soon' is not a duration"),
         ("account=here,vm_size=big size", ("utils.echo",), "is not a VM size"),
         ("account=here", ("utils.echo", "--image", "no such image"), "is not an image"),

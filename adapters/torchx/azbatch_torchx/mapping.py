@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _MAX_DISPLAY_NAME: Final = 1024
 _ONE_NODE: Final = 1
+# Output into a file is followed line by line; TorchX's own schedulers (this machine's, Slurm's) set it, too.
+_UNBUFFERED: Final = {"PYTHONUNBUFFERED": "1"}
 _OUTPUT: Final = OutputFile(file_pattern="../std*.txt", container="azbatch-logs")
 
 
@@ -230,9 +232,10 @@ def _resources(resource: ResourceLike, options: RunOptions, notes: list[str]) ->
 
 
 def _environment(role: RoleLike) -> dict[str, str]:
+    env = {**_UNBUFFERED, **role.env}
     if role.num_replicas > _ONE_NODE:
-        return gangs.environment(role.env)
-    return {gangs.REPLICA_ENV: "0", gangs.RANK0_ENV: "localhost", **role.env}
+        return gangs.environment(env)
+    return {gangs.REPLICA_ENV: "0", gangs.RANK0_ENV: "localhost", **env}
 
 
 def _retry(role: RoleLike, roles: int) -> RetryPolicy:

@@ -21,7 +21,11 @@ NO_LIMIT: Final = "none"
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The options of one run, each with its default and its help."""
+    """The options of one run, each with its default and its help.
+
+    Raises:
+        SpecError: There is a password in one; the text does not hold it.
+    """
 
     account: str | None = field(
         default=None,
@@ -110,6 +114,14 @@ class RunOptions:
         default=None,
         metadata={"help": "How long files stay on a node after a task, such as 12h. Left out: 7 days."},
     )
+
+    def __post_init__(self) -> None:
+        user, _, _ = (self.registry or "").rpartition("@")
+        if ":" in user:
+            raise SpecError(
+                f"registry holds a password: write USER@HOST, and the password in ${REGISTRY_PASSWORD}",
+                field="registry",
+            )
 
 
 _TYPES: Final[Mapping[str, Any]] = {

@@ -57,9 +57,9 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
         from azbatch_torchx import mapping
         from azbatch_torchx.request import Request
 
-        chosen = options.read(cfg)
         with _refusing():
             options.refuse_unknown(cfg, [name for name, _ in self.run_opts()])
+            chosen = options.read(cfg)
             client = self._client(options.account_of(cfg))
             job_id = mapping.job_id_of(app.name, secrets.token_hex(4))
             app_id = app_ids.join(client.account.name, job_id)

@@ -63,7 +63,7 @@ def test_a_role_of_several_replicas_is_a_gang() -> None:
     assert task.gang.nodes == 3
     assert task.retry is not None
     assert task.retry.max_retries == 2
-    assert {one.name: one.value for one in task.environment} == {"LR": "0.1"}
+    assert {one.name: one.value for one in task.environment} == {"LR": "0.1", "PYTHONUNBUFFERED": "1"}
     assert "\x01" not in str(task.command)
 
 

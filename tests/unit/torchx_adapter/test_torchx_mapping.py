@@ -39,12 +39,18 @@ def test_a_role_is_a_task() -> None:
     assert task.resources is not None
     assert (task.resources.cpus, task.resources.gpus, task.resources.memory) == (4, 1, 8192 * 2**20)
     variables = {variable.name: variable.value for variable in task.environment}
-    assert variables == {"LR": "0.1", "TORCHX_REPLICA_ID": "0", "TORCHX_RANK0_HOST": "localhost"}
+    assert variables == {
+        "LR": "0.1",
+        "PYTHONUNBUFFERED": "1",
+        "TORCHX_REPLICA_ID": "0",
+        "TORCHX_RANK0_HOST": "localhost",
+    }
 
 
 def test_the_role_s_own_variables_win() -> None:
-    task = task_of(Role(env={"TORCHX_RANK0_HOST": "10.0.0.4"}))
-    assert {one.name: one.value for one in task.environment}["TORCHX_RANK0_HOST"] == "10.0.0.4"
+    own = {"TORCHX_RANK0_HOST": "10.0.0.4", "PYTHONUNBUFFERED": ""}
+    task = task_of(Role(env=own))
+    assert own.items() <= {one.name: one.value for one in task.environment}.items()
 
 
 @pytest.mark.parametrize(
@@ -199,6 +205,13 @@ def test_registries_never_hold_a_password() -> None:
     assert container.registry is not None
     assert container.registry.password is not None
     assert container.registry.password.reference == "env:AZBATCH_REGISTRY_PASSWORD"
+
+
+@pytest.mark.parametrize("containers", [True, False])
+def test_a_password_among_the_options_is_refused_and_not_repeated(containers: bool) -> None:  # noqa: FBT001  # the option
+    with pytest.raises(SpecError, match="registry holds a password") as caught:
+        task_of(Role(), registry="bob:hunter3@r.azurecr.io:5000", containers=containers)
+    assert "hunter3" not in str(caught.value)
 
 
 def test_mounts_of_the_node_are_options_of_the_container() -> None:
