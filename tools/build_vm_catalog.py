@@ -11,14 +11,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 TARGET = Path(__file__).parent.parent / "azbatch_core" / "catalog" / "vm_sizes.json"
 SOURCE = (
     "Public VM size lists of ga4gh-tes (sizes that Batch was seen to allocate: flag v), the Kubernetes "
-    "autoscaler, Nextflow and Karpenter (prices: pay as you go, Linux, US dollars an hour), merged by name"
+    "autoscaler, Nextflow and Karpenter (prices: pay as you go, Linux, US dollars an hour), merged by name; "
+    "retirement of NCv3, NVv3 and NVv4: Microsoft's retired sizes list, read on 2026-12-01"
 )
+# Microsoft's retired sizes list: dates that the merged lists lack.
+RETIREMENTS = {
+    r"Standard_NC\d+r?s_v3": "2025-09-30",
+    r"Standard_NV\d+s_v3": "2026-09-30",
+    r"Standard_NV\d+as_v4": "2026-09-30",
+}
 COLUMNS = (
     "name",
     "vcpus",
@@ -48,6 +56,12 @@ def tidy(number: float | None) -> float | None:
     return number if number is None or number != int(number) else int(number)
 
 
+def retirement(size: dict[str, Any]) -> str | None:
+    """The date of Microsoft's list; else what the merged lists say."""
+    dates = (date for pattern, date in RETIREMENTS.items() if re.fullmatch(pattern, size["name"]))
+    return next(dates, size["retirement"])
+
+
 def row(size: dict[str, Any], regions: list[str]) -> list[Any]:
     """One size, in the order of `COLUMNS`."""
     disks = [disk for disk in (size["temp_disk_gib"], size["nvme_disk_gib"]) if disk is not None]
@@ -64,7 +78,7 @@ def row(size: dict[str, Any], regions: list[str]) -> list[Any]:
         size["gpu_fraction"],
         "".join(generation[1:] for generation in size["hyper_v_generations"] or ()),
         flags(size),
-        size["retirement"],
+        retirement(size),
         prices,
     ]
 

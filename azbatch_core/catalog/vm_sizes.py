@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 from dataclasses import dataclass
+from datetime import date
 from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +21,7 @@ Architecture = Literal["x64", "arm64"]
 MAX_SLOTS_PER_NODE = 256  # BatchPoolCreateOptions.task_slots_per_node: at most 256 and four for each core
 SLOTS_PER_VCPU = 4
 REFERENCE_REGION = "eastus"  # orders sizes by price where the account's own region is unknown
+ANNOUNCED = "announced"  # a retirement without a date
 _AMD_GPUS = frozenset({"MI25", "MI300X", "V620", "V710"})
 
 
@@ -74,6 +76,10 @@ class VmSize:
     def has_amd_gpu(self) -> bool:
         """Whether its GPUs need AMD's drivers (the marketplace images carry NVIDIA's)."""
         return self.gpu_model in _AMD_GPUS
+
+    def is_retired(self, today: date) -> bool:
+        """Whether the day of its retirement has come."""
+        return self.retirement not in {None, ANNOUNCED} and date.fromisoformat(str(self.retirement)) <= today
 
     def price(self, region: str | None) -> float | None:
         """US dollars an hour in a region; None where the table has no figure."""

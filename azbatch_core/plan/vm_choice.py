@@ -7,14 +7,16 @@ import math
 import re
 from collections import Counter
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from azbatch_core.catalog.vm_sizes import REFERENCE_REGION, VmSize, gpu_models, vm_sizes
+from azbatch_core.catalog.vm_sizes import ANNOUNCED, REFERENCE_REGION, VmSize, gpu_models, vm_sizes
 from azbatch_core.errors import SpecError
 from azbatch_core.specs import format_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from datetime import date
 
     from azbatch_core.catalog.vm_sizes import Architecture
 
@@ -148,25 +150,29 @@ def choose(
     region: str | None = None,
     generations: tuple[int, ...] = (1, 2),
     architecture: Architecture = "x64",
+    today: date | None = None,
 ) -> Choice:
     """Choose the cheapest VM size that holds the needs.
 
-    Sizes that Batch was seen to allocate and that are not about to retire come first; others are taken, with
-    a caveat, only where none of those fits. Prices are the region's, or the reference region's where it
-    is unknown or has none; sizes without a price come last. At one price the larger and newer size wins.
+    A size whose retirement is past is never taken. Sizes that Batch was seen to allocate and that are not
+    about to retire come first; others are taken, with a caveat, only where none of those fits. Prices are
+    the region's, or the reference region's where it is unknown or has none; sizes without a price come
+    last. At one price the larger and newer size wins.
 
     Args:
         needs: What the biggest task needs.
         region: The account's region, such as ``westeurope``.
         generations: The hypervisor generations that there is an image for.
         architecture: ``x64`` or ``arm64``.
+        today: The day that retirements are measured by; None is this day (UTC).
 
     Raises:
         SpecError: No size fits; the message counts the reasons.
     """
     _check_model(needs.gpu_model)
     prices_of = region if any(size.price(region) is not None for size in vm_sizes()) else REFERENCE_REGION
-    rules = _rules(needs, generations, architecture)
+    today = today or _today()
+    rules = _rules(needs, generations, architecture, today)
     rejections: dict[str, _Rejection] = {}
     fitting: list[VmSize] = []
     misses: list[VmSize] = []
@@ -194,7 +200,7 @@ def choose(
     misses = [size for size in misses if _spares(size, best, prices_of)][:NEAR_MISSES]
     equals = sum(_standing(size) == _standing(best) for size in fitting)
     for size in fitting[1:]:
-        rejections[size.name] = _runner_up(size, best, prices_of)
+        rejections[size.name] = _runner_up(size, best, prices_of, today)
     return Choice(
         size=best,
         reason=_reason(best, needs, prices_of, equals),
@@ -203,12 +209,12 @@ def choose(
         near=tuple(
             (size.name, rejections[size.name].text) for size in [*misses, *fitting[1 : NEAR_MISSES + 1]]
         ),
-        caveat=_caveat(best),
+        caveat=_caveat(best, today),
     )
 
 
 def _rules(
-    needs: Needs, generations: tuple[int, ...], architecture: Architecture
+    needs: Needs, generations: tuple[int, ...], architecture: Architecture, today: date
 ) -> list[Callable[[VmSize], _Rejection | None]]:
     """The tests that a size must pass, cheapest to explain first."""
 
@@ -243,6 +249,9 @@ def _rules(
         only = ", ".join(str(generation) for generation in size.generations)
         return _Rejection("of another generation than the image", f"boots generation {only} images only")
 
+    def in_service(size: VmSize) -> _Rejection | None:
+        return _Rejection("retired", _retires(size, today)) if size.is_retired(today) else None
+
     return [
         right_architecture,
         right_gpu,
@@ -250,6 +259,7 @@ def _rules(
         enough("memory", "GiB of memory", needs.memory / GIB, lambda size: size.memory_gib),
         enough("local disk", "GiB of local disk", needs.disk / GIB, lambda size: size.disk_gib),
         bootable,
+        in_service,
     ]
 
 
@@ -320,11 +330,11 @@ def _version(name: str) -> int:
     return int(match.group(1)) if match else 1
 
 
-def _runner_up(size: VmSize, best: VmSize, region: str | None) -> _Rejection:
+def _runner_up(size: VmSize, best: VmSize, region: str | None, today: date) -> _Rejection:
     if best.verified and not size.verified:
         return _Rejection("not seen to work with Batch", "fits, but was not seen to work with Batch")
     if size.retirement and not best.retirement:
-        return _Rejection("about to retire", f"fits, but {_retires(size)}")
+        return _Rejection("about to retire", f"fits, but {_retires(size, today)}")
     mine, theirs = size.price(region), best.price(region)
     if mine is None:
         return _Rejection("without a known price", "fits, but its price is not known")
@@ -341,19 +351,25 @@ def _reason(best: VmSize, needs: Needs, region: str | None, fitting: int) -> str
     return f"{best.name}: {one_of}{asked} ({_count_of(best.vcpus, 'vCPU')}, {best.memory_gib:g} GiB, {cost})"
 
 
-def _retires(size: VmSize) -> str:
-    return "is announced to retire" if size.retirement == "announced" else f"retires on {size.retirement}"
+def _today() -> date:
+    return datetime.now(timezone.utc).date()
 
 
-def _caveat(size: VmSize) -> str | None:
+def _retires(size: VmSize, today: date) -> str:
+    if size.retirement == ANNOUNCED:
+        return "is announced to retire"
+    return f"{'was retired' if size.is_retired(today) else 'retires'} on {size.retirement}"
+
+
+def _caveat(size: VmSize, today: date) -> str | None:
     if size.retirement:
-        return f"VM size {size.name} {_retires(size)}"
+        return f"VM size {size.name} {_retires(size, today)}"
     return None if size.verified else f"VM size {size.name} was not seen to work with Batch"
 
 
 def caveat(size: VmSize) -> str | None:
     """What a user who named this size should know; None where nothing."""
-    return _caveat(size) if size.retirement else None
+    return _caveat(size, _today()) if size.retirement else None
 
 
 def _count(rejections: Mapping[str, _Rejection]) -> tuple[tuple[str, int], ...]:

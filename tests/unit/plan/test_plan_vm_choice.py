@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from azbatch_core.catalog.vm_sizes import VmSize, find_vm_size, vm_sizes
@@ -81,9 +83,30 @@ def test_an_amd_gpu_is_given_to_who_names_it():
 
 
 def test_a_retiring_size_that_works_is_taken_where_nothing_better_fits():
-    choice = choose(Needs(gpus=1, gpu_model="V100"))
+    choice = choose(Needs(gpus=1, gpu_model="V100"), today=date(2025, 9, 29))
     assert choice.size.name == "Standard_NC6s_v3"
-    assert choice.caveat == f"VM size {choice.size.name} is announced to retire"
+    assert choice.caveat == f"VM size {choice.size.name} retires on 2025-09-30"
+
+
+@pytest.mark.parametrize(
+    ("needs", "retired"),
+    [
+        (Needs(cpus=4, gpus=2), "Standard_NV24s_v3"),
+        (Needs(gpus=1, gpu_model="V100"), "Standard_NC6s_v3"),
+    ],
+)
+def test_a_retired_size_is_never_taken(needs: Needs, retired: str):
+    assert size_of(retired).retirement in {"2025-09-30", "2026-09-30"}
+    day = date.fromisoformat(str(size_of(retired).retirement))
+    choice = choose(needs, today=day)
+    assert choice.size.name != retired
+    assert choice.rejected[retired] == f"was retired on {day}"
+    assert choice.size.retirement is None
+
+
+def test_a_model_of_retired_sizes_only_is_refused():
+    with pytest.raises(SpecError, match="1 retired"):
+        choose(Needs(gpus=1, gpu_model="MI25"), today=date(2026, 9, 30))
 
 
 def test_an_unknown_gpu_model_names_the_nearest():
@@ -185,6 +208,7 @@ def test_tasks_with_different_gpu_models_do_not_share_a_pool():
 
 def test_a_named_size_that_retires_has_a_caveat():
     assert caveat(size_of("Standard_A1_v2")) == "VM size Standard_A1_v2 retires on 2028-11-15"
+    assert caveat(size_of("Standard_NV12s_v3")) == "VM size Standard_NV12s_v3 was retired on 2026-09-30"
     assert caveat(size_of("Standard_D4s_v5")) is None
 
 
