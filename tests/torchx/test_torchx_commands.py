@@ -109,6 +109,8 @@ def test_a_dry_run_needs_no_credential(torchx: Commands) -> None:
     [
         ("account=hree", ("utils.echo",), "did you mean 'here'?"),
         ("account=here,pool=nosuch", ("utils.echo",), "has no pool 'nosuch'"),
+        ("acount=nosuch", ("utils.echo",), "account"),
+        ("account=here,max_node=2", ("utils.echo",), "max_node"),
         ("account=here,registry=bob:hunter3@host", ("utils.echo",), "holds a password"),
         ("account=here,wall_time=soon", ("utils.echo",), "'soon' is not a duration"),
         ("account=here,vm_size=big size", ("utils.echo",), "is not a VM size"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from torchx import specs
 from torchx.runner import config
+from torchx.util.types import to_dict
 from torchx.version import __version__ as torchx_version
 
 if TYPE_CHECKING:
@@ -42,6 +43,18 @@ class Refused(specs.InvalidRunConfigException):
     def __init__(self, text: str) -> None:
         super().__init__(text, text, {})
         self.args = (text,)
+
+
+class RunOpts(specs.runopts):
+    """TorchX's options, of which none that is written in ``-cfg`` gets lost."""
+
+    def cfg_from_str(self, cfg_str: str) -> dict[str, Any]:
+        """The options in a text; names that are not known come alone, to be refused when the app is planned.
+
+        TorchX 0.7 drops them, and the nightly line raises where its command line shows a traceback.
+        """
+        unknown = {name: value for name, value in to_dict(cfg_str).items() if self.get(name) is None}
+        return unknown or super().cfg_from_str(cfg_str)
 
 
 def configured(name: str) -> dict[str, Any]:

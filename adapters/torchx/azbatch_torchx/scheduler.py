@@ -51,7 +51,7 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
         self._workspaces: Workspaces | None = None
 
     def _run_opts(self) -> specs.runopts:
-        return options.add_to(specs.runopts())
+        return options.add_to(compat.RunOpts())
 
     def _submit_dryrun(self, app: specs.AppDef, cfg: Mapping[str, Any]) -> AppDryRunInfo:
         from azbatch_torchx import mapping
@@ -96,6 +96,7 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
         from azbatch_torchx.building import Workspaces
 
         with _refusing():
+            options.refuse_unknown(cfg, [name for name, _ in self.run_opts()])
             storage = self._client(options.account_of(cfg)).account.storage
             self._workspaces = self._workspaces or Workspaces()
             self._workspaces.build(role, workspace, cfg, has_storage=storage is not None)
