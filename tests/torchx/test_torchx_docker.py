@@ -71,13 +71,14 @@ def test_a_mount_of_the_pool_is_linked_where_the_role_wants_it(inside: Any, dock
     wait(inside, made, AppState.SUCCEEDED)
     app = app_of("sh", "-c", "echo kept > /deep/data/file; readlink /deep/data; id -u", image=docker.image)
     app.roles[0].mounts = [VolumeMount("share", "/deep/data")]
-    app_id = inside.submit(app, {})
+    pool = {"pool": inside._look(made)[2].pool_id}
+    app_id = inside.submit(app, pool)
     wait(inside, app_id, AppState.SUCCEEDED)
     link, user = stdout(inside, app_id)
     assert link.endswith("/fsmounts/share\n")
     assert user == "0\n"
     app.roles[0].mounts = [VolumeMount("other", "/data")]
-    app_id = inside.submit(app, {})
+    app_id = inside.submit(app, pool)
     assert "exit code 125" in wait(inside, app_id, AppState.FAILED).msg
     assert log(inside, app_id) == ["azbatch: the pool has no mount named other\n"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import tarfile
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -64,6 +65,21 @@ def test_it_is_sent_when_it_changed(scheduler: Any, folder: Path, caplog: pytest
     assert sent() == "the workspace: 5 files"
 
 
+def test_a_link_out_of_the_workspace_is_not_sent(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "secret").write_text("mine")
+    (folder / "lib/out").symlink_to("../../secret")
+    (folder / "whole").symlink_to(tmp_path)
+    archive = workspace.pack(folder, bounded=True)
+    assert archive is not None
+    with tarfile.open(archive.path) as packed:
+        names = packed.getnames()
+    assert "lib/link.py" in names
+    assert "lib/out" not in names
+    assert caplog.messages == ["links that lead out of the workspace are not sent: lib/out, whole"]
+
+
 def test_a_home_folder_is_not_sent_by_accident(
     scheduler: Any, folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +116,13 @@ def test_what_cannot_be_had_is_said(torchx: Commands, cfg: str, said: str) -> No
     )
     assert ended.code == 1
     assert said in ended.err
+
+
+def test_a_workspace_that_is_not_there_is_an_error(torchx: Commands) -> None:
+    words = ("--workspace", str(torchx.folder / "nonexistent"), "utils.echo")
+    ended = torchx("run", "-s", "azure_batch", "-cfg", "account=here", *words)
+    assert ended.code == 1
+    assert "nonexistent is no folder of this machine" in ended.err
 
 
 def test_from_the_command_line_and_not_at_all(torchx: Commands) -> None:

@@ -50,19 +50,19 @@ class Workspaces:
                 return
             if form == IMAGE:
                 raise SpecError(f"workspace=image needs Docker: {trouble}", field="workspace")
-            LOG.info("no image is built for image_repo: %s", trouble)
+            LOG.info("no image is built for image_repo, the workspace goes as an archive: %s", trouble)
         self._pack(role, workspace, forced=form == ARCHIVE, has_storage=has_storage)
 
     def _pack(self, role: Any, workspace: object, *, forced: bool, has_storage: bool) -> None:
         folder = ws.folder_of(workspace)
-        trouble = (
-            f"the workspace {workspace} is no folder of this machine, and is not sent"
-            if folder is None
-            else None
-            if has_storage
-            else "the account has no storage, so the workspace is not sent"
-        )
-        if folder is not None and trouble is None:
+        if folder is None:
+            raise SpecError(
+                f"the workspace {workspace} is no folder of this machine",
+                field="workspace",
+                hint='name another, or --workspace="" for none',
+            )
+        trouble = None if has_storage else "the account has no storage, so the workspace is not sent"
+        if trouble is None:
             try:
                 archive = ws.pack(folder, bounded=not forced)
             except ws.TooLargeError as error:

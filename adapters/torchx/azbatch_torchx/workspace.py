@@ -35,6 +35,7 @@ _NEVER: Final = frozenset(
     {".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
 )
 _NO_ARCHIVE: Final = 125
+_SHOWN: Final = 5
 _PIECE: Final = 1024 * 1024
 
 # $1 is the archive, in the working directory; the rest is the command and is never touched.
@@ -123,11 +124,16 @@ def _add(tar: tarfile.TarFile, name: str, path: Path) -> None:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The files of a workspace by their names in it, links followed."""
+    """The files of a workspace by their names in it; links are followed as far as they stay in it.
+
+    A link that leaves it may lead to anything that its user can read: a line names those that are left out.
+    """
     from torchx.workspace.api import walk_workspace
 
     ignore = next((name for name in IGNORE_FILES if (folder / name).exists()), IGNORE_FILES[0])
     left_out: list[str] = []
+    leaving: list[str] = []
+    home = folder.resolve()
     for place, _, files in walk_workspace(_Disk(), str(folder), ignore):
         below = os.path.relpath(place, folder)
         parts = set(Path(below).parts)
@@ -138,8 +144,14 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
             continue
         for name in files:
             path = Path(place) / name
+            if path.is_symlink() and path.exists() and not path.resolve().is_relative_to(home):
+                leaving.append(os.path.relpath(path, folder))
+                continue
             if path.is_file():  # no sockets, no links to nowhere
                 yield Path(os.path.normpath(Path(below) / name)).as_posix(), path
+    if leaving:
+        shown = ", ".join([*sorted(leaving)[:_SHOWN], *(["…"] if len(leaving) > _SHOWN else [])])
+        LOG.warning("links that lead out of the workspace are not sent: %s", shown)
 
 
 class _Disk:

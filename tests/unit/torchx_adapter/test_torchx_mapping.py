@@ -78,13 +78,13 @@ def test_resources_that_are_not_given_are_not_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "app_name", ["", " ", "a.b", "Ünïcode", "x" * 300, "dist/ddp", "a" * 64, "jobpreparation"]
+    "app_name", ["/", "a.b", "Ünïcode", "x" * 300, "dist/ddp", "a" * 64, "jobpreparation"]
 )
 def test_ids_fit_whatever_the_names(app_name: str) -> None:
     job_id = mapping.job_id_of(app_name, "0a1b2c3d")
     assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", job_id)
     assert job_id.endswith("-0a1b2c3d")
-    role = Role(name=app_name or "r")
+    role = Role(name=app_name)
     job = mapping.to_job(App(app_name, [role]), [role], job_id, RunOptions(), "0.7.0").job
     assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", job.tasks[0].id or "")
 
@@ -144,7 +144,16 @@ def test_of_several_roles_each_is_retried_alone_or_not_at_all() -> None:
         (Role(mounts=[BindMount("/a,b", "/b")]), {}, "a comma"),
         (Role(mounts=[VolumeMount("data", "/b", read_only=True)]), {}, "cannot be made read-only"),
         (Role(mounts=[VolumeMount("..", "/b")]), {}, "no name of a mount"),
+        (Role(mounts=[VolumeMount("data", "/b")]), {}, "mounts 'data' of the pool"),
+        (Role(), {"mounts": ("data:/b",)}, "name a pool that has it: pool="),
         (Role(), {"mounts": ("data",)}, "write SRC:DST"),
+        (Role(name=" "), {}, "a role has no name"),
+        (Role(entrypoint=""), {}, "'trainer': has no entrypoint"),
+        (Role(max_retries=-2), {}, "max_retries=-2"),
+        (Role(resource=Resource(cpu=-5)), {}, "cpu=-5 is no amount"),
+        (Role(resource=Resource(memMB=0)), {}, "memMB=0 is no amount"),
+        (Role(resource=Resource(gpu=-2)), {}, "gpu=-2 is no amount"),
+        (Role(num_replicas=2, min_replicas=3), {}, "min_replicas is 3, which is more than its 2"),
         (Role(), {"pool": "p", "vm_size": "Standard_D2s_v5"}, "leave one of them out"),
         (Role(), {"max_nodes": 0}, "max_nodes"),
         (Role(), {"registry": "me.azurecr.io"}, "needs identity, or a user"),
@@ -162,6 +171,8 @@ def test_what_cannot_run_is_one_line(role: Role, options: dict[str, object], sai
 def test_an_app_without_roles_and_with_names_that_are_taken() -> None:
     with pytest.raises(SpecError, match="no role"):
         job_of()
+    with pytest.raises(SpecError, match="the app has no name"):
+        job_of(Role(), app=App(" "))
     with pytest.raises(SpecError, match="two roles are called 'a'"):
         job_of(Role(name="a"), Role(name="a"))
     with pytest.raises(SpecError, match="'torchx:app' has a name"):
@@ -241,7 +252,8 @@ def test_mounts_of_the_node_are_options_of_the_container() -> None:
 
 
 def test_a_volume_is_linked_as_root_before_the_command() -> None:
-    task = task_of(Role(entrypoint="ls", args=["/data"], mounts=[VolumeMount("share 1", "/data")]))
+    role = Role(entrypoint="ls", args=["/data"], mounts=[VolumeMount("share 1", "/data")])
+    task = task_of(role, pool="mine")
     assert task.elevated
     assert task.command[:2] == ("/bin/sh", "-c")
     assert task.command[3:] == ("sh", "ls", "/data")
