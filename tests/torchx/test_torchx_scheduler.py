@@ -13,7 +13,7 @@ from torchx import specs
 from torchx.specs import AppState, Resource, RetryPolicy, macros
 from torchx_apps import CFG, app_of, log, stdout, submit, until, wait
 
-from azbatch_core import AzureBatch, JobSpec, ManagedPool, SpecError, TaskSpec
+from azbatch_core import AzureBatch, JobSpec, ManagedPool, TaskSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,15 +161,20 @@ def test_an_option_that_is_none_is_refused(scheduler: Any) -> None:
         scheduler.submit_dryrun(app_of("true"), {**CFG, "vm_sizes": "Standard_D2s_v5"})
 
 
-def test_ids_of_others_and_apps_that_are_not_there(scheduler: Any) -> None:
+def test_ids_of_others_and_apps_that_are_not_there(scheduler: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert scheduler.describe("here:nosuch") is None
-    with pytest.raises(SpecError, match="no app of azure_batch"):
-        scheduler.describe("some-other-job")
-    with pytest.raises(ValueError, match="has no replica 0 of a role 'role'"):
-        log(scheduler, "here:nosuch")
-    app_id = submit(scheduler, app_of("true"))
-    with pytest.raises(ValueError, match="has no replica 1"):
-        log(scheduler, app_id, k=1)
+    assert not caplog.messages
+    for app_id, said in (("some-other-job", "no app of azure_batch"), ("hree:job-1", "did you mean 'here'?")):
+        assert scheduler.describe(app_id) is None
+        assert scheduler.describe_native(app_id) is None
+        scheduler.cancel(app_id)
+        assert [said in message for message in caplog.messages] == [True], "once, however often it is asked"
+        caplog.clear()
+    assert not log(scheduler, "here:nosuch")
+    assert not log(scheduler, submit(scheduler, app_of("true")), k=1)
+    said = " ".join(caplog.messages)
+    assert "has no replica 0 of a role 'role'" in said
+    assert "has no replica 1" in said
 
 
 def test_jobs_that_are_no_apps_are_not_listed(scheduler: Any) -> None:

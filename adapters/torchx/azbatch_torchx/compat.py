@@ -57,6 +57,12 @@ class RunOpts(specs.runopts):
         return unknown or super().cfg_from_str(cfg_str)
 
 
+@lru_cache(maxsize=256)
+def complain(text: str) -> None:
+    """Log an error, once: TorchX 0.7 asks again every second for an app that is not there."""
+    LOG.error("%s", text)
+
+
 def configured(name: str) -> dict[str, Any]:
     """What .torchxconfig says of a scheduler, for the calls that TorchX makes without a configuration."""
     found: dict[str, Any] = {}

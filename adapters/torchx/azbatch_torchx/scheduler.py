@@ -109,8 +109,11 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
     def describe(self, app_id: str) -> DescribeAppResponse | None:
         """The app as it stands; None where there is no such app (any more).
 
+        None, too, for an id that is none of this scheduler or names no account of this machine: TorchX's
+        commands turn that into a line, and an error into a traceback. A logged line says which it is.
+
         Raises:
-            AzBatchError: The account is not known or cannot be asked; the id is none of this scheduler.
+            AzBatchError: The account cannot be asked.
         """
         from azbatch_torchx import links, stamp, states
 
@@ -136,14 +139,17 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
     def describe_native(self, app_id: str) -> AppDryRunInfo | None:
         """The job and its tasks as the service tells them, in JSON, signatures and keys in URLs masked.
 
-        None where there is no such app.
+        None where there is no such app, as `describe` has it.
         """
         from azbatch_core import NotFound
         from azbatch_core.specs.problems import mask_text
 
+        found = self._find(app_id)
         try:
-            documents = self._job(app_id).documents()
+            documents = found[1].documents() if found else None
         except NotFound:
+            return None
+        if documents is None:
             return None
         return AppDryRunInfo(documents, lambda request: mask_text(json.dumps(request, indent=2)))
 
@@ -151,11 +157,18 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
         """The apps that this user submitted to an account, the newest first.
 
         TorchX 0.7 gives no configuration here: the account is then that of .torchxconfig, of
-        ``AZBATCH_ACCOUNT``, or azbatch's default.
+        ``AZBATCH_ACCOUNT``, or azbatch's default. Of an account that is not known, or with an option that is
+        none, there are none, and a logged line says why.
         """
+        from azbatch_core.errors import ConfigurationError, SpecError
         from azbatch_torchx import stamp, states
 
-        client = self._client(options.account_of(cfg or compat.configured(BACKEND)))
+        try:
+            options.refuse_unknown(cfg or {}, [name for name, _ in self.run_opts()])
+            client = self._client(options.account_of(cfg or compat.configured(BACKEND)))
+        except (ConfigurationError, SpecError) as error:
+            compat.complain(str(error))
+            return []
         apps = ((job, stamp.read(job.metadata)) for job in client.jobs())
         return [
             compat.make(
@@ -182,17 +195,16 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
         """The lines of replica `k` of a role; with `should_tail` until the task has ended and all was read.
 
         `since` and `until` choose as far as lines carry a time. What is gone with its node is read from its
-        copy in storage if there is one; otherwise there are no lines, and a logged line says why.
-
-        Raises:
-            ValueError: There is no such app, role or replica.
+        copy in storage if there is one; otherwise there are no lines, and a logged line says why. So it is
+        where there is no such app, role or replica.
         """
         from azbatch_torchx import links, log_times, logs
 
         found = self._look(app_id)
         role = found[1].role(role_name) if found else None
         if found is None or role is None or not 0 <= k < role.replicas:
-            raise ValueError(f"{app_id} has no replica {k} of a role {role_name!r}")
+            compat.complain(f"{app_id} has no replica {k} of a role {role_name!r}")
+            return ()
         stream = logs.STREAMS[getattr(streams, "value", streams)]
         member = k if role.replicas > 1 else None
         lines = logs.of_task(self._job(app_id), role.task, stream, follow=should_tail, member=member)
@@ -237,18 +249,31 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
                 found = self._jobs[app_id] = client.job(app_ids.join(account, job_id))
             return found
 
+    def _find(self, app_id: str) -> tuple[AzureBatch, JobHandle] | None:
+        """Where to ask for an app; None, and a logged line, where the id or its account is none."""
+        from azbatch_core.errors import ConfigurationError, SpecError
+
+        try:
+            return self._client(app_ids.split(app_id)[0]), self._job(app_id)
+        except (ConfigurationError, SpecError) as error:
+            compat.complain(str(error))
+            return None
+
     def _look(self, app_id: str) -> tuple[AzureBatch, AppStamp, JobStatus, Iterable[TaskStatus]] | None:
         """The app at one moment; None where there is no such app, or the job is none of TorchX's."""
         from azbatch_core import NotFound
         from azbatch_torchx import stamp
 
-        account, _ = app_ids.split(app_id)
+        found = self._find(app_id)
+        if found is None:
+            return None
+        client, job = found
         try:
-            status, tasks = self._job(app_id).look(FRESH)
+            status, tasks = job.look(FRESH)
         except NotFound:
             return None
         app = stamp.read(status.metadata)
-        return (self._client(account), app, status, tasks) if app is not None else None
+        return (client, app, status, tasks) if app is not None else None
 
 
 def _delivered(client: AzureBatch, request: Request) -> Request:
