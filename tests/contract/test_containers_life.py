@@ -104,14 +104,16 @@ def test_without_a_daemon_tasks_run_on_the_machine_and_say_so_if_nobody_chose_th
         pool = {"id": "p", "vmSize": "standard_d2s_v3", "targetDedicatedNodes": 1}
         put(wire, "POST", "/pools", {**pool, "virtualMachineConfiguration": machine})
         put(wire, "POST", "/jobs", {"id": "j", "poolInfo": {"poolId": "p"}})
-        task = {"id": "t", "commandLine": "echo hi", "containerSettings": {"imageName": "somewhere/image"}}
+        settings = {"imageName": "somewhere/image", "containerRunOptions": "--rm -v /data:/data"}
+        task = {"id": "t", "commandLine": "echo hi", "containerSettings": settings}
         put(wire, "POST", "/jobs/j/tasks", task)
         until(lambda: wire.json("GET", "/jobs/j/tasks/t")["state"] == "completed")
         info = wire.json("GET", "/jobs/j/tasks/t")["executionInfo"]
         assert (info["exitCode"], info.get("containerInfo")) == (0, None)
         said = wire.ask("GET", "/jobs/j/tasks/t/files/stderr.txt")[1].decode()
         wire.connection.close()
-    assert ("does not run in somewhere/image but on this machine itself" in said) == (choice == "auto")
+    expected = "does not run in somewhere/image but on this machine itself, without -v /data:/data\n"
+    assert (expected in said) == (choice == "auto")
 
 
 class Members:

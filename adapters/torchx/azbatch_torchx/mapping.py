@@ -67,6 +67,7 @@ def to_job(
     version: str,
     *,
     storage: bool = False,
+    local: bool = False,
 ) -> Mapped:
     """The job of an app.
 
@@ -77,12 +78,16 @@ def to_job(
         options: The run options.
         version: TorchX's version, kept in the job's metadata.
         storage: The account has storage of its own, where output outlives its node.
+        local: The account is this machine: no service refuses an unknown VM size, and mounts need Docker.
 
     Raises:
         SpecError: Something in it cannot run on Batch, or a run option is wrong.
     """
     _check(app, roles)
-    notes: list[str] = []
+    pool = _pool(roles, options)
+    if local:
+        _check_size(pool)
+    notes = _local_notes(roles, options) if local else []
     placed = list(zip(roles, _task_ids(role.name for role in roles), strict=True))
     tasks = [_task(role, task_id, roles, options, notes) for role, task_id in placed]
     stamps = tuple(
@@ -95,7 +100,7 @@ def to_job(
         name=app.name.strip()[:_MAX_DISPLAY_NAME] or "app",
         id=job_id,
         tasks=tuple(tasks),
-        pool=_pool(roles, options),
+        pool=pool,
         priority=options.priority,
         on_task_failure="terminate" if len(roles) > 1 else "noaction",
         metadata=metadata,
@@ -314,6 +319,30 @@ def _pool(roles: Sequence[RoleLike], options: RunOptions) -> ExistingPool | Mana
         identities=(options.identity,) if options.identity else (),
         **grows,
     )
+
+
+def _check_size(pool: ExistingPool | ManagedPool) -> None:
+    """Refuse a VM size that the catalog does not know; on a real account the service knows newer ones."""
+    from azbatch_core.catalog.vm_sizes import find_vm_size, nearest_vm_sizes  # the table takes time to read
+
+    if isinstance(pool, ExistingPool) or pool.vm_size is None or find_vm_size(pool.vm_size):
+        return
+    near = nearest_vm_sizes(pool.vm_size)
+    hint = f"did you mean {', '.join(near)}?" if near else "such as Standard_D4s_v5, or leave it out"
+    raise SpecError(f"there is no VM size {pool.vm_size!r}", field="vm_size", hint=hint)
+
+
+def _local_notes(roles: Sequence[RoleLike], options: RunOptions) -> list[str]:
+    more = [text.split(":")[0] for text in options.mounts]
+    mounted = {
+        role.name: [*(str(getattr(one, "src_path", None) or one.src) for one in role.mounts), *more]
+        for role in roles
+    }
+    return [
+        f"role {name!r}: without Docker here its mounts are left out: {', '.join(sources)}"
+        for name, sources in mounted.items()
+        if sources
+    ]
 
 
 def _limits(options: RunOptions) -> dict[str, Any]:

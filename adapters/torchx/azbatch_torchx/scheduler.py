@@ -54,7 +54,7 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
         return options.add_to(compat.RunOpts())
 
     def _submit_dryrun(self, app: specs.AppDef, cfg: Mapping[str, Any]) -> AppDryRunInfo:
-        from azbatch_torchx import mapping
+        from azbatch_torchx import links, mapping
         from azbatch_torchx.request import Request
 
         with _refusing():
@@ -66,7 +66,13 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
             archives, images = self._built(app, cfg)
             roles = [_replaced(role, app_id) for role in app.roles]
             mapped = mapping.to_job(
-                app, roles, job_id, chosen, compat.version(), storage=client.account.storage is not None
+                app,
+                roles,
+                job_id,
+                chosen,
+                compat.version(),
+                storage=client.account.storage is not None,
+                local=client.account.name == links.LOCAL,
             )
             plan = client.plan(mapped.job)
             return AppDryRunInfo(Request(plan, mapped.notes, archives=archives, images=images), str)
@@ -282,7 +288,8 @@ def _delivered(client: AzureBatch, request: Request) -> Request:
 
     for archive in request.archives:
         sent = client.stage(archive.path, workspace.CONTAINER, archive.name)
-        compat.LOG.info("the workspace: %s files%s", archive.files, "" if sent else ", unchanged in storage")
+        files = "1 file" if archive.files == 1 else f"{archive.files} files"
+        compat.LOG.info("the workspace: %s%s", files, "" if sent else ", unchanged in storage")
     if not request.images:
         return request
     from azbatch_torchx import building, mapping

@@ -19,7 +19,7 @@ from azbatch_core.local.runtime.attempt import Attempt
 from azbatch_core.local.runtime.base import NoContainersError
 from azbatch_core.local.runtime.children import exit_watcher
 from azbatch_core.local.runtime.docker.left import remove_left_behind
-from azbatch_core.local.runtime.docker.settings import check, check_reference
+from azbatch_core.local.runtime.docker.settings import check, check_reference, mount_options
 from azbatch_core.local.runtime.environment import task_environment
 from azbatch_core.local.runtime.failures import TaskFailure, failure
 from azbatch_core.local.runtime.host import ProcessHost
@@ -258,10 +258,12 @@ class ProcessRuntime:
     def _explain(self, settings: dict[str, Any], absence: str, directory: Path) -> None:
         """Say in the task's stderr, and once on the console, that container settings have no effect here."""
         image = settings.get("imageName", "")
+        mounts = mount_options(settings)
+        without = f", without {', '.join(mounts)}" if mounts else ""
         with (directory / "stderr.txt").open("a", encoding="utf-8") as file:
             file.write(
                 f"azbatch: no container runtime here ({absence}); this command does not run in {image} "
-                "but on this machine itself\n"
+                f"but on this machine itself{without}\n"
             )
         if not self._warned:
             self._warned = True

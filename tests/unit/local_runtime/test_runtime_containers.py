@@ -16,6 +16,7 @@ from azbatch_core.local.runtime.docker.settings import (
     container_environment,
     create_arguments,
     environment_arguments,
+    mount_options,
     registry_of,
     run_options,
 )
@@ -34,6 +35,18 @@ def launch(**settings: Any) -> Launch:
 
 def arguments(*options: str, **settings: Any) -> list[str]:
     return create_arguments(launch(**settings), TASK, "1:2", "/state", options, ["--env-file", "f"])
+
+
+def test_mounts_are_found_among_the_options() -> None:
+    devices = "--shm-size=1m --device /dev/fuse:/dev/fuse:rw"
+    options = f"{devices} --mount type=bind,source=/a,target=/b -v /c:/d --volume=/e:/f"
+    assert mount_options({"imageName": "i", "containerRunOptions": options}) == [
+        "--device /dev/fuse:/dev/fuse:rw",
+        "--mount type=bind,source=/a,target=/b",
+        "-v /c:/d",
+        "--volume=/e:/f",
+    ]
+    assert mount_options({"imageName": "i"}) == []
 
 
 def values(words: list[str], name: str) -> list[str]:

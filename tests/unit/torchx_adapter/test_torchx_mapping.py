@@ -203,6 +203,21 @@ def test_the_vm_size_of_a_named_resource() -> None:
         job_of(Role(name="a", resource=sized), Role(name="b", resource=other))
 
 
+def test_on_this_machine_an_unknown_vm_size_is_refused_and_mounts_that_need_docker_are_named() -> None:
+    def mapped(role: Role, *, local: bool = True, **options: object) -> mapping.Mapped:
+        return mapping.to_job(App(), [role], "train-0a1b2c3d", RunOptions(**options), "0.7.0", local=local)
+
+    with pytest.raises(SpecError, match=r"no VM size 'Standard_D4ss_v5'.*did you mean .*Standard_D4s_v5"):
+        mapped(Role(), vm_size="Standard_D4ss_v5")
+    assert mapped(Role(), vm_size="d4s_v5").job.pool == ManagedPool(vm_size="d4s_v5")
+    assert not mapped(Role(), local=False, vm_size="Standard_D4ss_v5").notes
+    role = Role(mounts=[BindMount("/in", "/data"), DeviceMount("/dev/fuse", "/dev/fuse")])
+    assert mapped(role, mounts=("/ref:/ref",)).notes == (
+        "role 'trainer': without Docker here its mounts are left out: /in, /dev/fuse, /ref",
+    )
+    assert not mapped(Role()).notes
+
+
 def test_limits() -> None:
     job = job_of(Role(), wall_time="90m", retention="12h", priority=7)
     assert (job.wall_time, job.retention, job.priority) == (timedelta(minutes=90), timedelta(hours=12), 7)

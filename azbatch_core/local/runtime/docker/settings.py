@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.local.runtime import commandline
@@ -22,6 +23,7 @@ STATE_LABEL = "azbatch.state"
 
 # Documented: "--gpus" is refused, Batch picks the runtime by itself.
 _DENIED = ("--gpus", "--runtime")
+_MOUNTS = ("--mount", "--volume", "-v", "--device", "--tmpfs")
 # The grammar of github.com/distribution/reference: domain and port, path in lower case, tag, digest.
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _STEP = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
@@ -137,6 +139,19 @@ def run_options(settings: Mapping[str, Any]) -> list[str]:
         if _names(option, _DENIED):
             raise invalid(f"The option {option.partition('=')[0]} is not supported in containerRunOptions")
     return options
+
+
+def mount_options(settings: Mapping[str, Any]) -> list[str]:
+    """The mounts and devices that `containerRunOptions` ask for, each as an option with its value.
+
+    Raises:
+        TaskFailure: As `run_options`.
+    """
+    return [
+        option if "=" in option else f"{option} {value}"
+        for option, value in pairwise([*run_options(settings), ""])
+        if _names(option, _MOUNTS)
+    ]
 
 
 def create_arguments(  # noqa: PLR0917 - one caller, and all of it is needed
