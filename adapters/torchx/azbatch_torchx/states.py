@@ -56,7 +56,10 @@ def replica_state(task: TaskStatus | MemberStatus | None) -> str:
 
 
 def restarts(tasks: Iterable[TaskStatus]) -> int:
-    """How often a task of the app was started again, after a failure or after losing its node."""
+    """How often Batch counts that a task was started again: after a failure, or as somebody took its node.
+
+    Not after a node was preempted, rebooted or lost: Batch counts none of these.
+    """
     return sum(task.retries + task.requeues for task in tasks)
 
 
