@@ -23,6 +23,7 @@ from azbatch_core import (
     TaskSpec,
 )
 from azbatch_core.specs import slug
+from azbatch_core.specs.known_sizes import check_vm_size
 from azbatch_torchx import gangs, mounts, stamp, workspace
 from azbatch_torchx.options import NO_LIMIT, REGISTRY_PASSWORD
 from azbatch_torchx.roles import GPU_MODEL, INFINIBAND, VM_SIZE
@@ -323,13 +324,8 @@ def _pool(roles: Sequence[RoleLike], options: RunOptions) -> ExistingPool | Mana
 
 def _check_size(pool: ExistingPool | ManagedPool) -> None:
     """Refuse a VM size that the catalog does not know; on a real account the service knows newer ones."""
-    from azbatch_core.catalog.vm_sizes import find_vm_size, nearest_vm_sizes  # the table takes time to read
-
-    if isinstance(pool, ExistingPool) or pool.vm_size is None or find_vm_size(pool.vm_size):
-        return
-    near = nearest_vm_sizes(pool.vm_size)
-    hint = f"did you mean {', '.join(near)}?" if near else "such as Standard_D4s_v5, or leave it out"
-    raise SpecError(f"there is no VM size {pool.vm_size!r}", field="vm_size", hint=hint)
+    if isinstance(pool, ManagedPool) and pool.vm_size is not None:
+        check_vm_size(pool.vm_size)
 
 
 def _local_notes(roles: Sequence[RoleLike], options: RunOptions) -> list[str]:
