@@ -64,7 +64,7 @@ def test_macros_are_replaced_once_in_arguments_and_variables(scheduler: Any) -> 
     assert stdout(scheduler, app_id) == [f"{app_id} localhost\n"]
 
 
-@pytest.mark.parametrize("name", ["", "a/b.c", "x" * 200, "Ünï"])
+@pytest.mark.parametrize("name", ["/", "a/b.c", "x" * 200, "Ünï"])
 def test_any_name_of_app_and_role(scheduler: Any, name: str) -> None:
     app = app_of("true", name=name)
     app.roles.append(dataclasses.replace(app.roles[0], name=f"ROLE{name}"))
