@@ -18,7 +18,7 @@ from cli_shell import COMMAND, ROOT, Shell
 from waiting import WITHIN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -256,8 +256,11 @@ def test_mistakes_are_one_line(words: tuple[str, ...], code: int, expected: str,
     assert done.returncode == code
 
 
-def on_a_terminal(shell: Shell, *words: str, **variables: str) -> str:
-    """What the command writes when both of its streams are a terminal of 80 columns."""
+def on_a_terminal(shell: Shell, *words: str, watch: Callable[[str], object] = len, **variables: str) -> str:
+    """What the command writes when both of its streams are a terminal of 80 columns.
+
+    `watch` is given all that was written so far whenever that is more.
+    """
     main, side = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, *words],
@@ -278,14 +281,22 @@ def on_a_terminal(shell: Shell, *words: str, **variables: str) -> str:
             if not piece:
                 break
             pieces.append(piece)
+            watch(b"".join(pieces).decode(errors="replace"))
     process.wait(WITHIN)
     return b"".join(pieces).decode()
 
 
-def test_a_terminal_gets_a_line_of_progress_and_colours(shell: Shell) -> None:
-    handle = shell.submit("[{command: [sleep, '4']}, {command: [sleep, '4']}]")
-    text = on_a_terminal(shell, "wait", handle)
-    assert "2 running" in re.sub(r"\x1b\[[\d;]*m", "", text)
+def test_a_terminal_gets_a_line_of_progress_and_colours(shell: Shell, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    task = f"{{command: {{shell: 'until [ -e {gate} ]; do sleep 0.05; done'}}}}"
+    handle = shell.submit(f"[{task}, {task}]")
+
+    def open_gate(text: str) -> None:
+        if "2 running" in re.sub(r"\x1b\[[\d;]*m", "", text):
+            gate.touch()
+
+    text = on_a_terminal(shell, "wait", handle, watch=open_gate)
+    assert gate.exists()
     assert "\x1b[32msucceeded" in text
     assert max(len(re.sub(r"\x1b\[[\d;]*[mK]", "", line)) for line in re.split("[\r\n]+", text)) <= 80
 
