@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 __all__ = ["tick"]
 
 _R = TypeVar("_R")
-_RECORDS_AT_ONCE = 1000
-_TURNS_AT_ONCE = 64
+_PENDING_MOST = 50_000
+_TURNS_AT_ONCE = 2048
+"""How much a simulation writes at once: tasks and records, which memory holds until then, or turns."""
 
 
 def tick(account: Account) -> None:
@@ -62,7 +63,7 @@ def _may_wait(account: Account) -> bool:
     clock = account.clock
     if not (account.settings.simulated and isinstance(clock, VirtualClock) and clock.moving):
         return False
-    return account.store.pending < _RECORDS_AT_ONCE and account.turns % _TURNS_AT_ONCE > 0
+    return account.store.pending < _PENDING_MOST and account.turns % _TURNS_AT_ONCE > 0
 
 
 def _turn(account: Account) -> None:

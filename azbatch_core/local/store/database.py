@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import orjson
 
 from azbatch_core.local.store.dependencies import DependencyTable
+from azbatch_core.local.store.moves import Moves
 from azbatch_core.local.store.records import Job, Node, Pool, Preparation, Schedule
 from azbatch_core.local.store.subtasks import SubtaskTable
 from azbatch_core.local.store.tasks import TaskTable
@@ -66,19 +67,20 @@ class Database:
         """
         if path is not None:
             path.touch(mode=0o600)  # SQLite gives its other files the same mode; tasks may hold secrets
-        self.connection = sqlite3.connect(path or ":memory:", isolation_level=None, cached_statements=256)
+        self.tables = sqlite3.connect(path or ":memory:", isolation_level=None, cached_statements=256)
+        self.moves = Moves()
         self._touched: dict[tuple[str, int], Record] = {}
         try:
             self._prepare(path)
         except BaseException:
-            self.connection.close()
+            self.tables.close()
             raise
         self.tasks = TaskTable(self)
         self.dependencies = DependencyTable(self)
         self.subtasks = SubtaskTable(self)
 
     def _prepare(self, path: Path | None) -> None:
-        run = self.connection.execute
+        run = self.tables.execute
         run("PRAGMA journal_mode=WAL")
         run("PRAGMA synchronous=NORMAL")
         run("PRAGMA temp_store=MEMORY")
@@ -86,7 +88,7 @@ class Database:
         run("PRAGMA wal_autocheckpoint=2000")
         found = run("PRAGMA user_version").fetchone()[0]
         while found in _UPGRADES:
-            self.connection.executescript(f"BEGIN;{_UPGRADES[found]}PRAGMA user_version={found + 1};COMMIT;")
+            self.tables.executescript(f"BEGIN;{_UPGRADES[found]}PRAGMA user_version={found + 1};COMMIT;")
             found += 1
         if found not in {0, _VERSION}:
             raise VersionError(
@@ -95,18 +97,25 @@ class Database:
             )
         if found == 0:
             schema = _SCHEMA + TaskTable.SCHEMA + DependencyTable.SCHEMA + SubtaskTable.SCHEMA
-            self.connection.executescript(f"BEGIN;{schema}PRAGMA user_version={_VERSION};COMMIT;")
+            self.tables.executescript(f"BEGIN;{schema}PRAGMA user_version={_VERSION};COMMIT;")
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection, for reading: what it shows is what has happened so far."""
+        return self.begin() if self.moves else self.tables
 
     def begin(self) -> sqlite3.Connection:
         """The connection, inside a transaction."""
-        if not self.connection.in_transaction:
-            self.connection.execute("BEGIN IMMEDIATE")
-        return self.connection
+        if not self.tables.in_transaction:
+            self.tables.execute("BEGIN IMMEDIATE")
+        if self.moves:
+            self.moves.write(self.tables)
+        return self.tables
 
     @property
     def pending(self) -> int:
-        """How many records the next commit writes."""
-        return len(self._touched)
+        """How many tasks and records the next commit writes, beside what is in the tables already."""
+        return len(self.moves) + len(self._touched)
 
     def touch(self, record: Record) -> None:
         """Write `record` at the next commit."""
@@ -123,15 +132,15 @@ class Database:
         Raises:
             sqlite3.Error: nothing of it was written, and SQLite may have undone it all: see `rollback`.
         """
-        if self._touched:
+        if self.pending:
             run = self.begin()
             tables: dict[str, list[tuple[int, bytes]]] = {}
             for (table, key), record in self._touched.items():
                 tables.setdefault(table, []).append((key, orjson.dumps(record)))
             for table, rows in tables.items():
                 run.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?,?)", rows)  # noqa: S608 - constant
-        if self.connection.in_transaction:
-            self.connection.execute("COMMIT")
+        if self.tables.in_transaction:
+            self.tables.execute("COMMIT")
         self._touched.clear()
 
     def rollback(self) -> None:
@@ -139,9 +148,10 @@ class Database:
 
         On some errors, a full disk for one, SQLite has done its part of it before.
         """
+        self.moves.forget()
         self._touched.clear()
-        if self.connection.in_transaction:
-            self.connection.execute("ROLLBACK")
+        if self.tables.in_transaction:
+            self.tables.execute("ROLLBACK")
 
     def load(self, kind: type[_R]) -> list[_R]:
         """All records of a kind, oldest first."""
@@ -159,4 +169,4 @@ class Database:
         try:
             self.commit()
         finally:
-            self.connection.close()
+            self.tables.close()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from azbatch_core.local.odata.parser import Condition
+    from azbatch_core.local.store.moves import Moves
     from azbatch_core.local.store.records import Node
     from azbatch_core.local.store.task_rows import NewTask
 
@@ -28,7 +29,13 @@ _CHUNK = 500
 class Home(Protocol):
     """The database, as its tables see it."""
 
-    connection: sqlite3.Connection
+    moves: Moves
+    tables: sqlite3.Connection
+    """The connection while `moves` are not written: for reading what they do not change."""
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection."""
 
     def begin(self) -> sqlite3.Connection:
         """The connection, inside a transaction."""
@@ -119,11 +126,14 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
 
         None that needs more than `slots` on one node; multi-instance tasks however large.
         """
-        rows = self._home.connection.execute(
+        sql = (
             f"SELECT {_READY} FROM tasks WHERE job=? AND state='active' AND waiting=0"  # noqa: S608 - constant
-            " AND seq>? AND (slots<=? OR instances>0) ORDER BY seq LIMIT ?",
-            (job, beyond, slots, limit),
+            " AND seq>? AND (slots<=? OR instances>0) ORDER BY seq LIMIT ?"
         )
+        values = (job, beyond, slots, limit)
+        rows = self._home.tables.execute(sql, values).fetchall()
+        if self._home.moves.any_of(row[0] for row in rows):
+            rows = self._home.connection.execute(sql, values).fetchall()
         return [ReadyTask._make(row) for row in rows]
 
     def ready_one(self, seq: int) -> ReadyTask | None:
@@ -237,12 +247,8 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         self, seq: int, state: Literal["preparing", "running"], now: int, node: Node, started: int | None
     ) -> None:
         """Active to preparing or running, on a node."""
-        self._home.begin().execute(
-            "UPDATE tasks SET previous=state, previous_since=since, state=?, since=?, pool_id=?, node_id=?,"
-            " node=?, placed=1, started=?, ended=NULL, exit_code=NULL, failure=NULL, container=NULL,"
-            " expires=NULL, cleaned=0, stopping=NULL, launches=launches+? WHERE seq=?",
-            (state, now, node.pool_id, node.id, node.key, started, state == "running", seq),
-        )
+        values = (state, now, node.pool_id, node.id, node.key, started, state == "running")
+        self._home.moves.place(seq, *values)
 
     def run(self, seq: int, now: int, started: int) -> None:
         """Preparing to running."""
@@ -294,23 +300,9 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         satisfied: bool,
     ) -> None:
         """To completed. One that never started shows no node."""
-        self._home.begin().execute(
-            "UPDATE tasks SET previous=state, previous_since=since, state='completed', since=?, started=?,"
-            " placed=?, ended=?, exit_code=?, failure=?, container=?, expires=?, satisfied=MAX(satisfied,?)"
-            " WHERE seq=?",
-            (
-                now,
-                started,
-                started is not None,
-                ended,
-                exit_code,
-                failure,
-                container,
-                expires,
-                satisfied,
-                seq,
-            ),
-        )
+        placed = started is not None
+        values = (now, started, placed, ended, exit_code, failure, container, expires, satisfied)
+        self._home.moves.complete(seq, *values)
 
     def reactivate(self, seq: int, now: int) -> None:
         """Completed to active, as if it had never run; a write of the user's."""
