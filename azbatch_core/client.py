@@ -103,25 +103,59 @@ class AzureBatch:
         plan = job if isinstance(job, Plan) else self.plan(job, streaming=tasks is not None)
         return Submitter(self._connection, plan).run(tasks, recreate=recreate, on_progress=on_progress)
 
-    def stage(self, path: Path, container: str, name: str) -> bool:
+    def stage(self, content: Path | bytes, container: str, name: str, *, replace: bool = False) -> bool:
         """Put a file into a container of the account's own storage, for tasks to read; whether it was sent.
 
-        The container is made when it does not exist. A blob of that name and length is taken for the file
-        itself and nothing is sent, so make the name of the content.
+        The container is made when it does not exist. A blob of that name and length is taken for the content
+        itself and nothing is sent, so make the name of the content, or ask for `replace`.
 
         Args:
-            path: The file.
+            content: The file, or bytes, which then touch no disk of this machine.
             container: What `ResourceFile.container` says then.
             name: The blob's name.
+            replace: Send it whatever is there, and overwrite that.
 
         Raises:
+            SpecError: The name of the container or the blob is empty.
             ConfigurationError: The account has no storage.
             AzBatchError: The storage is out of reach, or nobody here may write to it.
             OSError: The file cannot be read.
         """
-        from azbatch_core.service.submit.staging import stage
+        from azbatch_core.service.submit import staging
 
-        return stage(self._connection, path, container, name)
+        return staging.stage(self._connection, content, container, name, replace=replace)
+
+    def staged(self, container: str, name: str) -> bytes | None:
+        """What a blob of the account's own storage holds; None where there is no such blob or container.
+
+        It is read into memory whole.
+
+        Raises:
+            SpecError: The name of the container or the blob is empty.
+            ConfigurationError: The account has no storage.
+            AzBatchError: The storage is out of reach, or nobody here may read from it.
+        """
+        from azbatch_core.service.submit import staging
+
+        return staging.staged(self._connection, container, name)
+
+    def unstage(self, container: str, prefix: str) -> int:
+        """Delete the blobs of a container of the account's own storage whose names start so.
+
+        A request for each blob, with its snapshots. The container stays. That there is none, or no such
+        blob, is fine. After an error it can be called again: some of the blobs may be gone.
+
+        Returns:
+            How many blobs there were.
+
+        Raises:
+            SpecError: The name of the container or the prefix is empty.
+            ConfigurationError: The account has no storage.
+            AzBatchError: The storage is out of reach, or nobody here may list it or delete from it.
+        """
+        from azbatch_core.service.submit import staging
+
+        return staging.unstage(self._connection, container, prefix)
 
     def job(self, job_id: str) -> JobHandle:
         """A handle on a job, by ``<job id>`` or ``<account>:<job id>``. Asks the service nothing.

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import logging
 from datetime import timedelta
+from functools import partial
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from azbatch_core.errors import (
@@ -48,6 +50,7 @@ _MARGIN = timedelta(days=1)
 _LONGEST_DELEGATION = timedelta(days=7)
 _CLOCKS_DIFFER = timedelta(minutes=15)
 _LIST_PERMISSIONS = "rl"
+_NOT_THERE = frozenset({"BlobNotFound", "ContainerNotFound"})
 
 
 def signature_lifetime(job: JobSpec) -> timedelta:
@@ -114,38 +117,81 @@ class StorageResolver:
         """
         return self._urls.get(reference, lambda: self._resolve(reference))
 
-    def put(self, container: str, name: str, path: Path) -> bool:
-        """Have a file in a container, which is made if need be; whether it had to be sent.
+    def put(self, container: str, name: str, content: Path | bytes, *, replace: bool = False) -> bool:
+        """Have a file or bytes in a container, which is made if need be; whether it had to be sent.
 
-        A blob of that name and length is taken for the file itself: the name should be made of the content.
+        A blob of that name and length is taken for the content itself, whose hash the name should hold then;
+        with `replace` it is sent in any case.
 
         Raises:
             AzBatchError: The storage is out of reach, or nobody here may write to it.
             OSError: The file cannot be read.
         """
-        length = path.stat().st_size
-        try:
-            if self._length(container, name) == length:
-                return False
-        except NotFound:
-            self._made.get(container, lambda: self._make(container))
+        length = len(content) if isinstance(content, bytes) else content.stat().st_size
+        if not replace and self._length(container, name) == length:
+            return False
 
         def send(client: Any) -> None:
-            with path.open("rb") as data:
+            with BytesIO(content) if isinstance(content, bytes) else content.open("rb") as data:
                 client.get_blob_client(container, name).upload_blob(data, length=length, overwrite=True)
 
-        self._send(send)
+        try:
+            self._send(send)
+        except NotFound:
+            self._made.get(container, lambda: self._make(container))
+            self._send(send)
         return True
 
-    def _length(self, container: str, name: str) -> int:
+    def get(self, container: str, name: str) -> bytes | None:
+        """What a blob holds; None where there is no such blob or container.
+
+        Raises:
+            AzBatchError: The storage is out of reach, or nobody here may read from it.
+        """
+        with self._build() as client:
+            blob = client.get_blob_client(container, name)
+            content: bytes | None = self._if_there(lambda: blob.download_blob().readall())
+        return content
+
+    def remove(self, container: str, prefix: str) -> int:
+        """Delete the blobs whose names start so, with their snapshots; how many there were.
+
+        Raises:
+            AzBatchError: The storage is out of reach, or nobody here may list it or delete from it; some of
+                the blobs may be gone then.
+        """
+        with self._build() as client:
+            box = client.get_container_client(container)
+            names = self._if_there(lambda: list(box.list_blob_names(name_starts_with=prefix))) or []
+            for name in names:
+                self._if_there(partial(box.delete_blob, name, delete_snapshots="include"))
+        return len(names)
+
+    def _if_there(self, function: Callable[[], T]) -> T | None:
+        """Call a function that sends one request; None where there is no such blob or container."""
+        try:
+            return self._attempt(function)
+        except NotFound as error:
+            if error.code not in _NOT_THERE:
+                raise
+            return None
+
+    def _length(self, container: str, name: str) -> int | None:
+        """The length of a blob, in bytes; None where there is no such blob or container."""
         key = self._account_key()
-        if key is not None:
-            return self._attempt(
-                lambda: shared_key.blob_length(self._storage, key, container, name, transport=self._transport)
+        try:
+            if key is not None:
+                return self._attempt(
+                    lambda: shared_key.blob_length(
+                        self._storage, key, container, name, transport=self._transport
+                    )
+                )
+            return int(
+                self._send(lambda client: client.get_blob_client(container, name).get_blob_properties().size)
             )
-        return int(
-            self._send(lambda client: client.get_blob_client(container, name).get_blob_properties().size)
-        )
+        except NotFound:
+            # The answer to a HEAD has no body, and not every server puts its code in a header.
+            return None
 
     @property
     def _storage(self) -> StorageSpec:
