@@ -10,7 +10,7 @@ from azbatch_core.cli import exits
 from azbatch_core.cli.lazy import settings
 from azbatch_core.cli.progress import warn
 from azbatch_core.errors import LocalServiceStopped, NotFound
-from azbatch_core.service.states import split_handle
+from azbatch_core.service.job_names import split_handle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -55,7 +55,7 @@ def _replace(handles: list[str]) -> None:
 
 
 def _id_of(handle: str) -> str:
-    from azbatch_core.service.states import split_handle
+    from azbatch_core.service.job_names import split_handle
 
     try:
         return split_handle(handle)[1]

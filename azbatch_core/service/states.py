@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Literal
 
-from azbatch_core.errors import SpecError
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
@@ -19,23 +17,6 @@ if TYPE_CHECKING:
 
 LogStream = Literal["stdout", "stderr", "both"]
 AddStatus = Literal["added", "exists", "failed"]
-
-
-def split_handle(text: str) -> tuple[str | None, str]:
-    """The account and the job's id of ``<account>:<job id>``; no account of a bare ``<job id>``.
-
-    The account is what stands before the first colon: no account's name holds one, while the ids of the jobs
-    of a schedule do (``nightly:job-1``). These need the account in front.
-
-    Raises:
-        SpecError: The account or the id is empty.
-    """
-    account, colon, job_id = text.partition(":")
-    if not colon:
-        account, job_id = "", text
-    if not job_id or (colon and not account):
-        raise SpecError(f"{text!r} is not a job", hint="write JOB or ACCOUNT:JOB")
-    return account or None, job_id
 
 
 class _Word(str, Enum):
@@ -256,6 +237,32 @@ class JobSummary:
     def total(self) -> int:
         """All tasks of the job."""
         return self.active + self.running + self.succeeded + self.failed
+
+
+@dataclass(frozen=True)
+class JobPhase:
+    """A job as the service itself calls it, whatever its tasks did.
+
+    Attributes:
+        id: The job's id, in the case it was created with.
+        state: The service's word: ``active``, ``disabling``, ``disabled``, ``enabling``, ``terminating``,
+            ``completed`` or ``deleting``.
+        terminate_reason: Why it ended, such as ``AllTasksComplete``, or a user's own text; None before.
+        pool_id: The pool that it runs on; None while the service has not made its auto pool.
+        metadata: What the job carries, azbatch's own names among it.
+    """
+
+    id: str
+    state: str
+    terminate_reason: str | None = None
+    pool_id: str | None = None
+    created: datetime | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def open(self) -> bool:
+        """Whether tasks of it may still run, now or once somebody enables it."""
+        return self.state in {"active", "enabling", "disabled", "disabling"}
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ LOG = logging.getLogger("azbatch")
 _STEADY_WITHIN = 120.0
 _DELETED_WITHIN = 900.0
 _TRIES = 3
+_RUNNING_SELECT = ("id", "state", "recentTasks")
+_NOT_UP = frozenset({"creating", "starting", "preempted", "deallocated"})
 _BUSY = frozenset({"PoolBeingResized", "OperationInvalidForCurrentState", "PoolBeingCreated"})
 
 
@@ -248,6 +250,29 @@ def nodes(connection: Connection, pool_id: str) -> Iterator[NodeSummary]:
             ip=node.get("ipAddress"),
             errors=tuple(_node_errors(node)),
         )
+
+
+def running_jobs(connection: Connection, pool_id: str) -> frozenset[str]:
+    """The ids of the jobs that have a task running on a node of the pool: one request a page of 1,000 nodes.
+
+    Raises:
+        NotFound: There is no such pool.
+    """
+    listed = requests.listing(connection, "pools", pool_id, "nodes", select=_RUNNING_SELECT)
+    return frozenset(job_id for node in listed for job_id in jobs_on(node))
+
+
+def jobs_on(node: Mapping[str, Any]) -> Iterator[str]:
+    """The jobs of the tasks that run on a node, by its own latest word on them.
+
+    A node that is not up cannot take its word back: what it said last is passed over.
+    """
+    if pool_health.state_of(node) in _NOT_UP:
+        return
+    for task in node.get("recentTasks") or ():
+        # Preparation and release tasks are not among them.
+        if str(task.get("taskState", "")).lower() == "running" and task.get("jobId"):
+            yield str(task["jobId"])
 
 
 def _node_errors(node: Mapping[str, Any]) -> Iterator[str]:

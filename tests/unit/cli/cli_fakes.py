@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from azbatch_core.errors import NotFound
+from azbatch_core.service.job_names import split_handle
 from azbatch_core.service.states import (
     AccountCheck,
     Explanation,
@@ -25,7 +26,6 @@ from azbatch_core.service.states import (
     TaskAddResult,
     TaskState,
     TaskStatus,
-    split_handle,
 )
 
 if TYPE_CHECKING:
