@@ -49,8 +49,8 @@ def test_every_phase_of_a_job_is_told_in_one_request(
     metadata = [{"name": "galaxy", "value": "17"}]
     for name in ("phase-active", "phase-disabled", "phase-ended", "other-phase"):
         plain.create_job(bodies.job(name, "phases", metadata=metadata))
-    plain.begin_disable_job("phase-disabled", {"disableTasks": "requeue"}).wait()
-    plain.begin_terminate_job("phase-ended", bodies.TERMINATE).wait()
+    plain.begin_disable_job("phase-disabled", {"disableTasks": "requeue"}, polling_interval=0).wait()
+    plain.begin_terminate_job("phase-ended", bodies.TERMINATE, polling_interval=0).wait()
     sent.clear()
     found = client.job_phases("phase-")
     assert sent == ["/jobs"]
@@ -113,11 +113,11 @@ def test_jobs_with_a_task_on_a_node_run(client: AzureBatch, plain: BatchClient, 
     sent.clear()
     assert client.running_jobs("GLANCED") == {"Runs-Both", "runs-one"}
     assert sent == ["/pools/GLANCED/nodes"]
-    plain.begin_terminate_job("runs-one", bodies.TERMINATE).wait()
-    plain.begin_terminate_job("Runs-Both", bodies.TERMINATE).wait()
+    plain.begin_terminate_job("runs-one", bodies.TERMINATE, polling_interval=0).wait()
+    plain.begin_terminate_job("Runs-Both", bodies.TERMINATE, polling_interval=0).wait()
     until(lambda: plain.get_task("waits", "t").state == "running")
     assert client.running_jobs("glanced") == {"waits"}
-    plain.begin_delete_pool("glanced").wait()
+    plain.begin_delete_pool("glanced", polling_interval=0).wait()
 
 
 def test_without_the_pool_nothing_is_said_to_run(client: AzureBatch) -> None:

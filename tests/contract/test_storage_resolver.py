@@ -239,6 +239,65 @@ def test_without_a_key_storage_lends_one_for_seven_days() -> None:
     assert set(token.scopes) == {"https://storage.azure.com/.default"}
 
 
+LISTED = """<?xml version="1.0" encoding="utf-8"?>
+<EnumerationResults ServiceEndpoint="https://store.blob.core.windows.net/" ContainerName="box">
+  <Blobs><Blob><Name>job-1/a</Name><Properties/></Blob><Blob><Name>job-1/b</Name><Properties/></Blob></Blobs>
+  <NextMarker/>
+</EnumerationResults>"""
+
+
+def by_token(transport: Canned, clock: Clock | None = None) -> StorageResolver:
+    """Storage that a token opens."""
+    storage = StorageSpec(blob_endpoint="https://store.blob.core.windows.net")
+    account = AccountSpec(name="entra", endpoint="https://a.b.batch.azure.com", storage=storage)
+    return resolver(account, credential=Token(), clock=clock, transport=transport)
+
+
+def asked(transport: Canned) -> list[tuple[str, str]]:
+    """Method and path of each request; all were made with the token."""
+    assert {request.headers["Authorization"] for request in transport.sent} == {"Bearer a-token"}
+    return [(request.method, urlsplit(request.url).path) for request in transport.sent]
+
+
+def test_a_token_puts_bytes_where_the_container_is_with_one_request() -> None:
+    transport = Canned(box=(201, "", ""))
+    assert by_token(transport).put("box", "job-1/a", b"secret", replace=True)
+    assert asked(transport) == [("PUT", "/box/job-1/a")]
+
+
+def test_a_token_removes_what_it_lists_and_goes_on_where_storage_was_busy() -> None:
+    clock = At()
+    transport = Canned(busy=1, list=(200, "application/xml", LISTED), box=(202, "", ""))
+    assert by_token(transport, clock).remove("box", "job-1/") == 2
+    listing = ("GET", "/box")
+    assert asked(transport) == [listing, listing, ("DELETE", "/box/job-1/a"), ("DELETE", "/box/job-1/b")]
+    assert parse_qs(urlsplit(transport.sent[0].url).query)["prefix"] == ["job-1/"]
+    assert {request.headers.get("x-ms-delete-snapshots") for request in transport.sent[2:]} == {"include"}
+    assert [17 <= seconds <= 18.7 for seconds in clock.slept] == [True]
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [("ResourceNotFound", NotFound), ("AuthorizationPermissionMismatch", AzBatchError)]
+)
+def test_only_a_blob_that_is_not_there_is_nothing(code: str, error: type[AzBatchError]) -> None:
+    status = 404 if error is NotFound else 403
+    body = f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>no</Message></Error>'
+    transport = Canned(box=(status, "application/xml", body))
+    with pytest.raises(error):
+        by_token(transport).get("box", "x")
+    with pytest.raises(error):
+        by_token(transport).remove("box", "x")
+
+
+@pytest.mark.parametrize("code", ["BlobNotFound", "ContainerNotFound"])
+def test_a_token_finds_nothing_where_there_is_nothing(code: str) -> None:
+    body = f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>no</Message></Error>'
+    transport = Canned(box=(404, "application/xml", body))
+    assert by_token(transport).get("box", "x") is None
+    assert by_token(transport).remove("box", "x") == 0
+    assert asked(transport) == [("GET", "/box/x"), ("GET", "/box")]
+
+
 def test_a_secret_in_a_vault_is_read_once() -> None:
     found = (200, "application/json", json.dumps({"value": "the secret", "id": "x"}))
     transport, token = Canned(secrets=found), Token()
