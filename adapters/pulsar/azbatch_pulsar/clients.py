@@ -1,0 +1,224 @@
+"""Pulsar's clients of one job each: by polling, and by a message queue with Batch asked beside it."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from azbatch_core.errors import AzBatchError
+from azbatch_pulsar import job_ids
+from azbatch_pulsar.compat import (
+    BaseMessageCoexecutionJobClient,
+    BasePollingCoexecutionJobClient,
+    CoexecutionLaunchMixin,
+    ExecutionType,
+    ExternalId,
+    PulsarClientTransportError,
+    status,
+)
+from azbatch_pulsar.destination import parse
+from azbatch_pulsar.jobs import Launch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from azbatch_pulsar.results import Ending
+    from azbatch_pulsar.runs import Runs
+
+T = TypeVar("T")
+RETRIES = 5
+"""How often Pulsar tries a transfer again on the node; by itself it would try once."""
+
+
+def in_pulsars_words(function: Callable[..., T]) -> Callable[..., T]:
+    """Have azbatch's errors come as Pulsar's own: Galaxy takes any other for the end of the job."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> T:
+        try:
+            return function(*args, **kwargs)
+        except AzBatchError as error:
+            raise PulsarClientTransportError(message=str(error)) from error
+
+    return wrapped
+
+
+class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
+    """Puts a job's submit, tool and finish steps on Azure Batch, and tells how they stand.
+
+    Args:
+        destination_params: Pulsar's own, and those of `azbatch_pulsar.destination` with their prefix.
+        job_id: Pulsar's id of the job (Galaxy's), or that of its Batch job, as a launch gave it.
+        client_manager: What made this client; shares the looks at Batch among its clients.
+
+    Raises:
+        SpecError: A parameter is wrong.
+    """
+
+    execution_type: ClassVar[Any] = ExecutionType.SEQUENTIAL
+
+    def __init__(self, destination_params: dict[str, Any], job_id: str, client_manager: Any) -> None:
+        self.destination = parse(destination_params, destination_params.get("env") or ())
+        endpoint = destination_params.get("files_endpoint")
+        self.instance = self.destination.instance or job_ids.instance_of(endpoint)
+        self._external_id: str | None = destination_params.get("external_id")
+        self._documents: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        self.runs: Runs = client_manager.runs(self.destination.account, self.instance)
+        self._staging = f"{self.destination.staging}/{self._first_id(job_id)}"
+        super().__init__(destination_params, job_id, client_manager)
+
+    def default_staging_directory(self, destination_params: Mapping[str, Any]) -> str:  # noqa: ARG002
+        """The job's own folder, in its containers."""
+        return self._staging
+
+    def _first_id(self, job_id: str) -> str:
+        return job_id if job_ids.is_batch_id(self.instance, job_id) else job_ids.first_id(self.instance, job_id)
+
+    @property
+    def batch_id(self) -> str:
+        """The id of the job's Batch job: the one that its launch gave, else that of its last run."""
+        job_id = self._external_id or str(self.job_id)
+        return job_id if job_ids.is_batch_id(self.instance, job_id) else self.runs.latest(self._first_id(job_id))
+
+    def get_pulsar_app_config(self, pulsar_app_config: dict[str, Any] | None, **kwargs: Any) -> dict[str, Any]:
+        """How Pulsar is set up on the node: its folders, retries and, where there is one, the queue."""
+        config = dict(pulsar_app_config or {})
+        name = kwargs["manager_name"]
+        if name != "_default_" and "manager" not in config:
+            config.setdefault("managers", {}).setdefault(name, {})
+        config.setdefault("persistence_directory", f"{self._staging}/persisted_data")
+        for key, value in self._queue_config().items():
+            config.setdefault(key, value)
+        config = super().get_pulsar_app_config(config, **kwargs)
+        manager = config["manager"] if "manager" in config else config["managers"][name]
+        manager.setdefault("preprocess_action_max_retries", RETRIES)
+        manager.setdefault("postprocess_action_max_retries", RETRIES)
+        return config
+
+    def _queue_config(self) -> dict[str, Any]:
+        return {}
+
+    def _pulsar_script_args(
+        self, manager_name: str, base64_job: str, base64_app_conf: str, wait_arg: str | None = None
+    ) -> list[str]:
+        """The arguments of Pulsar's scripts. Its documents go as files: there are keys and passwords in them."""
+        from pulsar.client.util import from_base64_json
+
+        self._documents = (from_base64_json(base64_job), from_base64_json(base64_app_conf))
+        manager = [] if manager_name == "_default_" else ["--manager", manager_name]
+        return [*manager, *([wait_arg] if wait_arg else [])]
+
+    @in_pulsars_words
+    def _launch_containers(
+        self, pulsar_submit_container: Any, tool_container: Any, pulsar_finish_container: Any  # noqa: ARG002
+    ) -> Any:
+        message, app_config = self._documents
+
+        def run(batch_id: str) -> Launch:
+            return Launch(
+                batch_id=batch_id,
+                staging=self._staging,
+                job_directory=self.job_directory.job_directory,
+                destination=self.destination,
+                pulsar_image=pulsar_submit_container.image,
+                tool_image=tool_container.image if tool_container else None,
+                arguments=tuple(pulsar_submit_container.args),
+                message=message,
+                app_config=app_config,
+            )
+
+        self._external_id = self.runs.launch(run, self._first_id(str(self.job_id)))
+        return ExternalId(self._external_id)
+
+    @in_pulsars_words
+    def look(self) -> dict[str, Any]:
+        """Pulsar's status of the job by what Batch says: the full one when it is over.
+
+        Raises:
+            PulsarClientTransportError: Batch cannot be asked.
+        """
+        return self.runs.look(self.batch_id, str(self.job_id), self.destination.storage_container)
+
+    @in_pulsars_words
+    def ending(self) -> Ending | None:
+        """How the job ended, where Batch says that it is over; None while it goes on.
+
+        Raises:
+            PulsarClientTransportError: Batch cannot be asked.
+        """
+        self.look()
+        return self.runs.ending(self.batch_id)
+
+    @in_pulsars_words
+    def kill(self) -> None:
+        """End the job. One that is over, or not there, is fine.
+
+        Raises:
+            PulsarClientTransportError: Batch cannot be asked.
+        """
+        self.runs.cancel(self.batch_id, self.destination.storage_container)
+
+    @in_pulsars_words
+    def clean(self) -> None:
+        """Remove the job from Batch with all that it left there, unless the destination keeps jobs."""
+        if self.destination.cleanup == "galaxy":
+            self.runs.remove(self.batch_id, self.destination.storage_container)
+
+
+class AzureBatchPollingCoexecutionJobClient(LaunchesAzureContainersMixin, BasePollingCoexecutionJobClient):
+    """A job whose results Galaxy fetches by asking Batch."""
+
+    def raw_check_complete(self) -> dict[str, Any]:
+        """Pulsar's status of the job: the full one when it is over.
+
+        Raises:
+            PulsarClientTransportError: Batch cannot be asked.
+        """
+        return self.look()
+
+    full_status = raw_check_complete
+
+    def get_status(self) -> str:
+        """Pulsar's word for how the job stands.
+
+        Raises:
+            PulsarClientTransportError: Batch cannot be asked.
+        """
+        return str(self.look()["status"])
+
+
+class AzureBatchMessageCoexecutionJobClient(LaunchesAzureContainersMixin, BaseMessageCoexecutionJobClient):
+    """A job that sends its results by the message queue; Batch is asked beside it, as messages get lost."""
+
+    def full_status(self) -> dict[str, Any]:
+        """Pulsar's last word: the message, or what the job left in storage where no message came.
+
+        Raises:
+            PulsarClientTransportError: There is neither, or Batch cannot be asked.
+        """
+        final = self._final_message() or self.look()
+        if final["complete"] != "true":
+            raise PulsarClientTransportError(message=f"the job {self.job_id} is not over")
+        return final
+
+    def get_status(self) -> str:
+        """Pulsar's word for how the job stands.
+
+        Raises:
+            PulsarClientTransportError: Batch cannot be asked.
+        """
+        return str((self._final_message() or self.look())["status"])
+
+    def clean(self) -> None:
+        """Remove the job from Batch with all that it left there, and its message."""
+        self.client_manager.status_cache.pop(self.job_id, None)
+        super().clean()
+
+    def _final_message(self) -> dict[str, Any] | None:
+        message = self.client_manager.status_cache.get(self.job_id)
+        return message if message is not None and status.is_job_done(message["status"]) else None
+
+    def _queue_config(self) -> dict[str, Any]:
+        given = self.destination.message_queue_url
+        found: dict[str, Any] = self.client_manager.node_config()
+        return {**found, "message_queue_url": given.reveal()} if given is not None else found

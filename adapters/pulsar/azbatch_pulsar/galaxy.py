@@ -1,0 +1,175 @@
+"""The Galaxy runner: ``load: azbatch_pulsar.galaxy:PulsarAzureBatchJobRunner`` in job_conf.yml.
+
+What Batch says is the truth. Where there is a message queue, results come by it as soon as they are there, and jobs
+are watched on Batch beside it: a message that gets lost, and a node or an image that is not there, end a job all
+the same. Imported by Galaxy only; for Galaxy 24.0 to 26.1.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
+
+from galaxy import model
+from galaxy.jobs.runners.pulsar import PARAMETER_SPECIFICATION_IGNORED, PulsarJobRunner
+
+from azbatch_pulsar.compat import PulsarClientTransportError, status
+from azbatch_pulsar.managers import azure_manager
+
+if TYPE_CHECKING:
+    from azbatch_pulsar.results import Ending
+
+__all__ = ("PulsarAzureBatchJobRunner",)
+
+LOG: Final = logging.getLogger(__name__)
+CONTAINER: Final = "galaxy/pulsar-pod-staging:0.15.0.2"
+"""Galaxy's own default, from 24.0 on."""
+
+SUSPICIOUS: Final = (None, 124, 137, 143)
+"""Exit codes that may come of a limit: then Batch is asked what happened before the job is called over."""
+
+_QUEUE_PARAMS: Final = ("amqp_", "transport_", "relay_")
+_REMEMBERED: Final = 100_000
+
+
+class PulsarAzureBatchJobRunner(PulsarJobRunner):
+    """Runs tools on Azure Batch by Pulsar's co-execution.
+
+    With ``amqp_url`` (or ``relay_url``) among the runner's parameters results come by the message queue; without,
+    Batch is asked for everything. What is about Azure belongs to the environments, as ``azure_batch_…``.
+    """
+
+    runner_name = "PulsarAzureBatchJobRunner"
+    poll = True
+    destination_defaults: Final = {
+        "default_file_action": "remote_transfer",
+        "rewrite_parameters": "true",
+        "pulsar_container_image": CONTAINER,
+        "remote_container_handling": True,
+        "url": PARAMETER_SPECIFICATION_IGNORED,
+        "private_token": PARAMETER_SPECIFICATION_IGNORED,
+    }
+
+    def _init_client_manager(self) -> None:
+        params = self.runner_params
+        names = [name for name in params.keys() if name == "manager" or name.startswith(_QUEUE_PARAMS)]
+        given = {name: params[name] for name in names}
+        self.pulsar_app = None
+        self.use_mq = bool(given.get("amqp_url") or given.get("relay_url"))
+        self.client_manager = azure_manager({"azure_batch_account": None}, **given)
+        self._ended = _Once()
+
+    def get_client_from_state(self, job_state: Any) -> Any:
+        """The client of a job that was launched: it knows the id of its Batch job."""
+        params = dict(job_state.job_destination.params)
+        params["external_id"] = job_state.job_id
+        return self.get_client(params, job_state.job_wrapper.job_id)
+
+    def check_watched_item(self, job_state: Any) -> Any:
+        """Ask Batch how a job stands; None once there is nothing to watch any more."""
+        if self._is_over(job_state):
+            return None
+        try:
+            client = self.get_client_from_state(job_state)
+            word = client.get_status()
+            ending = client.ending() if status.is_job_done(word) else None
+        except PulsarClientTransportError as error:
+            LOG.warning("(%s) Azure Batch cannot be asked, will ask again: %s", job_state.job_id, error)
+            return job_state
+        except Exception:
+            LOG.exception("(%s) could not be looked at, will look again", job_state.job_id)
+            return job_state
+        if status.is_job_done(word) and ending is None:
+            return job_state  # the message is here, and Batch is about to say what was behind it
+        return self._settle(job_state, word, ending)
+
+    def _update_job_state_for_status(
+        self, job_state: Any, pulsar_status: str, full_status: dict[str, Any] | None = None
+    ) -> Any:
+        """What a message says: that a job runs, or that it ended in a plain way. The rest is for Batch to tell."""
+        LOG.debug("(%s) message: %s", job_state.job_id, pulsar_status)
+        if pulsar_status == status.RUNNING or not status.is_job_done(pulsar_status):
+            return self._settle(job_state, pulsar_status, None)
+        plain = pulsar_status == status.COMPLETE and (full_status or {}).get("returncode") not in SUSPICIOUS
+        return self._settle(job_state, pulsar_status, None) if plain else job_state
+
+    def _settle(self, job_state: Any, word: str, ending: Ending | None) -> Any:
+        """Have Galaxy know how the job stands; None once it is over."""
+        if ending is not None and ending.reason is not None:
+            return self._fail(job_state, ending)
+        if word in {status.COMPLETE, status.CANCELLED}:
+            if self._ended.first(_key(job_state)):
+                self.mark_as_finished(job_state)
+            return None
+        if status.is_job_done(word):
+            return self._fail(job_state, ending)
+        if job_state.job_wrapper.get_state() == model.Job.states.STOPPED:
+            return self._stop(job_state)
+        if word == status.RUNNING and not job_state.running:
+            job_state.running = True
+            job_state.job_wrapper.change_state(model.Job.states.RUNNING)
+        return job_state
+
+    def _fail(self, job_state: Any, ending: Ending | None) -> None:
+        if self._ended.first(_key(job_state)):
+            job_state.fail_message = (ending and ending.message) or "the job failed on Azure Batch"
+            job_state.runner_state = ending.reason if ending else job_state.runner_states.UNKNOWN_ERROR
+            job_state.stop_job = False  # it is over
+            job_state.full_status = dict(ending.status) if ending else None
+            self.mark_as_failed(job_state)
+
+    def fail_job(
+        self,
+        job_state: Any,
+        exception: bool = False,  # noqa: FBT001, FBT002  # Galaxy's own signature
+        message: str = "Job failed",
+        full_status: dict[str, Any] | None = None,
+    ) -> None:
+        """Fail a job, or have Galaxy submit it again where its rules say so; with what it wrote."""
+        kept = full_status or getattr(job_state, "full_status", None)
+        super().fail_job(job_state, exception=exception, message=message, full_status=kept)
+
+    def _stop(self, job_state: Any) -> Any:
+        """A job that the user has stopped and wants to keep what it made of."""
+        try:
+            self.get_client_from_state(job_state).kill()
+        except PulsarClientTransportError as error:
+            LOG.warning("(%s) could not be stopped, will try again: %s", job_state.job_id, error)
+            return job_state
+        if self._ended.first(_key(job_state)):
+            self.mark_as_finished(job_state)
+        return None
+
+    def _is_over(self, job_state: Any) -> bool:
+        """Whether its end was seen, or the user has done away with it."""
+        states = model.Job.states
+        gone = {states.DELETED, states.DELETING, states.DELETED_NEW}
+        return self._ended.seen(_key(job_state)) or job_state.job_wrapper.get_state() in gone
+
+
+def _key(job_state: Any) -> tuple[int, str]:
+    """One run of one job: when Galaxy submits it again, that is another."""
+    return int(job_state.job_wrapper.job_id), str(job_state.job_id)
+
+
+class _Once:
+    """Who is the first to see a run's end: the message or the look at Batch."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[tuple[int, str], None] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def first(self, key: tuple[int, str]) -> bool:
+        """Whether nobody has asked for this run before."""
+        with self._lock:
+            new = key not in self._seen
+            self._seen[key] = None
+            if len(self._seen) > _REMEMBERED:
+                self._seen.popitem(last=False)
+            return new
+
+    def seen(self, key: tuple[int, str]) -> bool:
+        """Whether somebody has."""
+        return key in self._seen

@@ -1,0 +1,215 @@
+"""The Batch job that runs a Pulsar job: azbatch's specs, and the files that its nodes read. Pure.
+
+The two strategies differ in where the three steps run: one after the other in one task on the node itself, which
+starts a container for each, or as three container tasks in a pool of one node that is made for the job.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass, field
+from datetime import timedelta
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+from azbatch_core.specs import (
+    AutoPool,
+    ContainerSpec,
+    EnvironmentVariable,
+    JobPreparation,
+    JobRelease,
+    JobSpec,
+    OutputFile,
+    ResourceFile,
+    TaskSpec,
+    shell,
+)
+
+if TYPE_CHECKING:
+    from azbatch_pulsar.destination import Destination
+
+TASK: Final = "pulsar"
+STEPS: Final = ("submit", "tool", "finish")
+DEFAULT_WALLTIME: Final = timedelta(days=7)
+_MIB: Final = 1024**2
+_REMOVE: Final = (
+    'docker ps -aq --filter "label=azbatch.job=$AZ_BATCH_JOB_ID" | xargs -r docker rm -f >/dev/null'
+)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One run of a Pulsar job.
+
+    Attributes:
+        batch_id: The id of the Batch job.
+        staging: The job's own folder, in the containers.
+        job_directory: Pulsar's folder below it.
+        pulsar_image: The image with Pulsar in it.
+        tool_image: The tool's; None where Pulsar itself runs the command and finds what it needs.
+        arguments: Pulsar's own, for submit and finish alike.
+        message: What Pulsar shall do. There are keys in it.
+        app_config: How Pulsar is set up. There are passwords in it.
+    """
+
+    batch_id: str
+    staging: str
+    job_directory: str
+    destination: Destination
+    pulsar_image: str
+    tool_image: str | None
+    arguments: tuple[str, ...]
+    message: dict[str, Any] = field(repr=False)
+    app_config: dict[str, Any] = field(repr=False)
+
+
+def files_of(launch: Launch) -> dict[str, bytes]:
+    """The files that the nodes read, by name: what holds a secret is below ``secret/``.
+
+    Raises:
+        ConfigurationError: The registry's password cannot be read.
+    """
+    scripts = resources.files("azbatch_pulsar") / "node"
+    names = ("steps.sh", "single_task.sh", "container_step.sh", "pulsar_step.py")
+    files = {f"steps/{name}": (scripts / name).read_bytes() for name in names}
+    files["steps/settings.sh"] = _settings(launch).encode()
+    files["secret/message.json"] = json.dumps(launch.message).encode()
+    files["secret/app.json"] = json.dumps(launch.app_config).encode()
+    files["secret/docker/config.json"] = _docker_login(launch.destination)
+    return files
+
+
+def _settings(launch: Launch) -> str:
+    """What the scripts know of the job, as variables of the shell."""
+    wanted = launch.destination
+    walltime = wanted.walltime or DEFAULT_WALLTIME
+    memory = wanted.memory
+    limits = [f"--memory={memory}"] if memory else []
+    variables = {"GALAXY_SLOTS": _slots(wanted), "GALAXY_MEMORY_MB": str(memory // _MIB) if memory else ""}
+    values = {
+        "RUNTIME": wanted.runtime,
+        "LABEL": launch.batch_id,
+        "STAGING": launch.staging,
+        "JOB_DIRECTORY": launch.job_directory,
+        "PULSAR_IMAGE": launch.pulsar_image,
+        "TOOL_IMAGE": launch.tool_image or "",
+        "TOOL_STEP": "yes" if launch.tool_image else "",
+        "PULSAR_ARGUMENTS": " ".join(launch.arguments),
+        "WHERE_PULSAR": "on the node's PATH" if wanted.runtime == "host" else f"in the image {launch.pulsar_image}",
+        "STAGE_SECONDS": str(int(wanted.stage_timeout.total_seconds())),
+        "TOOL_SECONDS": str(int(walltime.total_seconds())),
+        "SLOTS": variables["GALAXY_SLOTS"],
+        "MEMORY_MB": variables["GALAXY_MEMORY_MB"],
+        "OPTIONS": shlex.join(_run_options(wanted)),
+        "TOOL_OPTIONS": shlex.join(limits),
+    }
+    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
+
+
+def _slots(wanted: Destination) -> str:
+    return str(max(1, int(wanted.cores))) if wanted.cores else ""
+
+
+def _run_options(wanted: Destination) -> list[str]:
+    mounts = [word for volume in wanted.volumes for word in ("-v", volume)]
+    return [*mounts, *shlex.split(wanted.docker_options)]
+
+
+def _docker_login(wanted: Destination) -> bytes:
+    """Docker's own configuration, so that no password is on a command line."""
+    import base64
+
+    registry = wanted.registry
+    if registry is None or registry.username is None or registry.password is None:
+        return b"{}"
+    login = f"{registry.username}:{registry.password.reveal()}"
+    return json.dumps({"auths": {registry.server: {"auth": base64.b64encode(login.encode()).decode()}}}).encode()
+
+
+def job_of(launch: Launch) -> JobSpec:
+    """The job as azbatch takes it.
+
+    Raises:
+        SpecError: The destination asks for what cannot be.
+    """
+    wanted = launch.destination
+    shared: dict[str, Any] = {
+        "name": launch.batch_id,
+        "id": launch.batch_id,
+        "resources": wanted.resources,
+        "priority": wanted.priority,
+        "retention": wanted.retention,
+        "wall_time": None,  # Galaxy decides how long a job may wait; what runs is bounded step by step
+    }
+    if wanted.strategy == "dependent_tasks":
+        return JobSpec(**shared, pool=_own_pool(wanted), tasks=_dependent_tasks(launch))
+    docker = wanted.runtime == "docker"
+    if docker:  # a container goes on when the task that started it is ended
+        shared["preparation"] = JobPreparation(command=shell(_REMOVE), elevated=True)
+        shared["release"] = JobRelease(command=shell(_REMOVE), elevated=True)
+    return JobSpec(**shared, pool=wanted.shared_pool(), tasks=(_single_task(launch, elevated=docker),))
+
+
+def _single_task(launch: Launch, *, elevated: bool) -> TaskSpec:
+    path = launch.destination.path
+    return TaskSpec(
+        id=TASK,
+        command=["/bin/sh", f"{launch.batch_id}/steps/single_task.sh"],
+        environment=(EnvironmentVariable(name="PATH", value=f"{path}:/usr/local/bin:/usr/bin:/bin"),) if path else (),
+        resource_files=(_files(launch, ""),),
+        output_files=_results(launch),
+        elevated=elevated,
+    )
+
+
+def _dependent_tasks(launch: Launch) -> tuple[TaskSpec, ...]:
+    """Each starts whatever became of the one before: outputs are always brought away."""
+    wanted = launch.destination
+    tasks: list[TaskSpec] = []
+    for step in STEPS if launch.tool_image else ("submit", "finish"):
+        tool = step == "tool"
+        tasks.append(
+            TaskSpec(
+                id=step,
+                command=["/bin/sh", f"{launch.batch_id}/steps/container_step.sh", step],
+                container=_container(launch, launch.tool_image if tool else launch.pulsar_image),
+                resource_files=(_files(launch, "steps/"), *(() if tool else (_files(launch, "secret/"),))),
+                output_files=_results(launch) if step == "finish" else (),
+                depends_on=(tasks[-1].id,) if tasks else (),
+                on_failure="satisfy",
+                wall_time=wanted.walltime or DEFAULT_WALLTIME if tool else wanted.stage_timeout,
+            )
+        )
+    return tuple(tasks)
+
+
+def _container(launch: Launch, image: str | None) -> ContainerSpec:
+    wanted = launch.destination
+    return ContainerSpec(image=image or "", run_options=tuple(_run_options(wanted)), registry=wanted.registry)
+
+
+def _own_pool(wanted: Destination) -> AutoPool:
+    nodes: dict[str, Any] = {"spot_nodes": 1} if wanted.spot else {"nodes": 1}
+    if wanted.node_image is not None:
+        nodes["image"] = wanted.node_image
+    return AutoPool(vm_size=wanted.vm_size, **nodes)
+
+
+def _files(launch: Launch, below: str) -> ResourceFile:
+    return ResourceFile(
+        container=launch.destination.storage_container, blob_prefix=f"{launch.batch_id}/{below}", file_mode="0700"
+    )
+
+
+def _results(launch: Launch) -> tuple[OutputFile, ...]:
+    container = launch.destination.storage_container
+    return tuple(
+        OutputFile(file_pattern=pattern, container=container, path=result_folder(launch.batch_id))
+        for pattern in ("out/*", "../std*.txt")
+    )
+
+
+def result_folder(batch_id: str) -> str:
+    """Where, in the storage container, a job leaves what it has to say. Beside its files, which go earlier."""
+    return f"results/{batch_id}"

@@ -1,0 +1,131 @@
+"""Pulsar's client managers: they make the clients of a Galaxy's jobs, and share what these need."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from azbatch_core import AzureBatch
+from azbatch_pulsar import compat
+from azbatch_pulsar.clients import (
+    AzureBatchMessageCoexecutionJobClient,
+    AzureBatchPollingCoexecutionJobClient,
+    in_pulsars_words,
+)
+from azbatch_pulsar.destination import PREFIX
+from azbatch_pulsar.runs import Runs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class AzureBatchManagerMixin:
+    """What the managers have in common. Goes before Pulsar's own manager in a class.
+
+    Args:
+        azure: Parameters, with their prefix, of each destination that does not have them itself.
+        kwargs: Pulsar's own.
+    """
+
+    client_class: type[Any]
+
+    def __init__(self, *args: Any, azure: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        self._azure = dict(azure or {})
+        self._runs: dict[tuple[str | None, str], Runs] = {}
+        self._accounts: dict[str | None, AzureBatch] = {}
+        self._opening = threading.Lock()
+        super().__init__(*args, **kwargs)
+
+    @in_pulsars_words
+    def runs(self, account: str | None, instance: str) -> Runs:
+        """A Galaxy's runs on an account: one object for all clients.
+
+        Raises:
+            PulsarClientTransportError: There is no such account.
+        """
+        with self._opening:
+            key = (account, instance)
+            if key not in self._runs:
+                if account not in self._accounts:
+                    self._accounts[account] = AzureBatch(account)
+                self._runs[key] = Runs(self._accounts[account], instance)
+            return self._runs[key]
+
+    def get_client(self, destination_params: Any, job_id: str, **kwargs: Any) -> Any:
+        """The client of a job: ours where the destination, or this manager, names Azure Batch."""
+        params = compat.destination_params(destination_params, kwargs)
+        params = {**self._azure, **params}
+        if not any(name.startswith(PREFIX) for name in params):
+            return super().get_client(destination_params, job_id, **kwargs)  # type: ignore[misc]
+        if getattr(self, "amqp_key_prefix", None):
+            params["amqp_key_prefix"] = self.amqp_key_prefix  # type: ignore[attr-defined]
+        return self.client_class(params, job_id, self)
+
+    def shutdown(self, *args: Any, **kwargs: Any) -> None:
+        """End the manager's threads, and close its connections."""
+        super().shutdown(*args, **kwargs)  # type: ignore[misc]
+        for account in self._accounts.values():
+            account.close()
+
+
+class AzureBatchPollingClientManager(AzureBatchManagerMixin, compat.PollingJobClientManager):
+    """Clients that ask Batch, where there is no message queue."""
+
+    client_class = AzureBatchPollingCoexecutionJobClient
+
+
+class AzureBatchMessageQueueClientManager(AzureBatchManagerMixin, compat.MessageQueueClientManager):
+    """Clients that get their results by an AMQP message queue."""
+
+    client_class = AzureBatchMessageCoexecutionJobClient
+
+    def node_config(self) -> dict[str, Any]:
+        """What Pulsar on a node needs to send its messages."""
+        return {"message_queue_url": self.url}
+
+
+class AzureBatchRelayClientManager(AzureBatchManagerMixin, compat.RelayClientManager):
+    """Clients that get their results by a Pulsar relay."""
+
+    client_class = AzureBatchMessageCoexecutionJobClient
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._node_config = {
+            "message_queue_url": kwargs["relay_url"],
+            "message_queue_username": kwargs.get("relay_username"),
+            "message_queue_password": kwargs.get("relay_password"),
+            "relay_topic_prefix": kwargs.get("relay_topic_prefix") or "",
+            "message_queue_publish_capabilities": False,
+        }
+        super().__init__(*args, **kwargs)
+
+    def node_config(self) -> dict[str, Any]:
+        """What Pulsar on a node needs to send its messages."""
+        return dict(self._node_config)
+
+
+def azure_manager(azure: Mapping[str, Any], **kwargs: Any) -> Any:
+    """The manager for Azure Batch that goes with the given means: relay, message queue, or polling.
+
+    Args:
+        azure: Parameters, with their prefix, for all destinations.
+        kwargs: Pulsar's own, as for its ``build_client_manager``.
+    """
+    given = {name: value for name, value in kwargs.items() if value is not None}
+    if given.get("relay_url"):
+        return AzureBatchRelayClientManager(azure=azure, **given)
+    if given.get("amqp_url"):
+        return AzureBatchMessageQueueClientManager(azure=azure, **given)
+    return AzureBatchPollingClientManager(azure=azure, **given)
+
+
+def build_client_manager(*args: Any, **kwargs: Any) -> Any:
+    """Pulsar's ``build_client_manager``, which knows Azure Batch, too.
+
+    Any argument that starts with ``azure_batch_`` gives one of our managers, and is what destinations have that
+    do not say otherwise. Without one, everything goes to Pulsar's own.
+    """
+    azure = {name: value for name, value in kwargs.items() if name.startswith(PREFIX)}
+    if not azure:
+        return compat.build_client_manager(*args, **kwargs)
+    return azure_manager(azure, **{name: value for name, value in kwargs.items() if name not in azure})

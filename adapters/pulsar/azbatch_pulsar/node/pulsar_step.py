@@ -1,0 +1,86 @@
+"""One of Pulsar's steps, with its outcome kept: Pulsar's own scripts exit with 0 whatever happens.
+
+Runs on the node, in the Python that Pulsar is installed in, and needs nothing else. Any Pulsar from 0.15 on:
+the functions of ``pulsar.scripts.submit_util`` that ``pulsar-submit`` and ``pulsar-finish`` consist of.
+"""
+
+import argparse
+import json
+import logging
+import os
+import sys
+import time
+
+from pulsar.main import PulsarManagerConfigBuilder
+from pulsar.manager_endpoint_util import full_status
+from pulsar.managers import stateful, status
+from pulsar.scripts import submit_util
+
+LOG = logging.getLogger("azbatch")
+POLL_SECONDS = 0.1
+
+
+def main() -> int:
+    """Run the step; 0 when it did what it is for."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("step", choices=["submit", "finish"])
+    parser.add_argument("--marks")
+    parser.add_argument("--wait", action="store_true")
+    parser.add_argument("--no-wait", dest="wait", action="store_false")
+    submit_util.add_common_submit_args(parser)
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    collected = os.path.join(given.marks, "not_collected")
+    remember_collection(collected)
+    if given.step == "submit":
+        submit_util.run_server_for_job(given)
+        return 0
+    return finish(given, collected)
+
+
+def remember_collection(mark: str) -> None:
+    """Leave a mark where outputs could not be brought away: Pulsar itself forgets it and says complete."""
+    collect = stateful.postprocess
+
+    def recording(*args: object, **kwargs: object) -> object:
+        done = False
+        try:
+            done = collect(*args, **kwargs)
+            return done
+        finally:
+            if not done:
+                with open(mark, "w") as file:
+                    file.write("outputs were not collected")
+
+    stateful.postprocess = recording
+
+
+def finish(given: argparse.Namespace, mark: str) -> int:
+    """Bring the outputs away, and write Pulsar's full status beside the marks."""
+    job_id = submit_util._load_job_config(given)["job_id"]
+    manager, app = submit_util.manager_from_args(PulsarManagerConfigBuilder(given))
+    try:
+        end = getattr(manager._proxied_manager, "finish_execution", None)
+        if end is not None:
+            end(job_id)
+        state = manager.get_status(job_id)
+        while not status.is_job_done(state):
+            time.sleep(POLL_SECONDS)
+            state = manager.get_status(job_id)
+        if state == status.COMPLETE and os.path.exists(mark):
+            state = status.FAILED
+        write(os.path.join(given.marks, "status.json"), full_status(manager, state, job_id))
+    finally:
+        app.shutdown()
+    return 0
+
+
+def write(path: str, document: object) -> None:
+    """The document in a file that is there only when it is whole."""
+    with open(path + ".part", "w") as file:
+        json.dump(document, file)
+    os.replace(path + ".part", path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

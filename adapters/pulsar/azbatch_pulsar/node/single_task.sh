@@ -1,0 +1,121 @@
+#!/bin/sh
+# A whole Pulsar job on one node: submit, tool and finish, one after the other, on the same folder.
+# Batch starts it in the task's working directory; what is in out/ is uploaded when it has ended.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/settings.sh"
+data=$PWD/staging
+out=$PWD/out
+marks=$data/azbatch
+
+failed() {
+  [ -e "$marks/outcome" ] || printf '%s\n%s\n' "$1" "$2" >"$marks/outcome"
+  echo "azbatch: $2" >&2
+}
+
+remove_containers() {
+  docker ps -aq --filter "label=azbatch.job=$LABEL" | xargs -r docker rm -f >/dev/null
+}
+
+# Called at the end, however it comes: what is there is kept for the client, nothing else is left behind.
+leave() {
+  code=$1
+  trap - EXIT TERM INT
+  [ "$RUNTIME" != docker ] || remove_containers
+  [ "$RUNTIME" != host ] || rm -f "$STAGING"
+  cp "$marks/outcome" "$marks/status.json" "$out/" 2>/dev/null
+  [ "$code" -ne 0 ] || case $(head -n 1 "$marks/outcome" 2>/dev/null) in
+  '') ;;
+  walltime_reached) code=124 ;;
+  memory_limit_reached) code=137 ;;
+  *) code=70 ;;
+  esac
+  rm -rf "$data" "$here/../secret"
+  exit "$code"
+}
+
+# in_docker STEP IMAGE SECONDS OPTIONS: the step in a container of its own; its exit code.
+in_docker() {
+  container=$LABEL-$1
+  step=$1 image=$2 seconds=$3
+  eval "set -- $4"
+  timeout -k 10 "$seconds" docker run --name "$container" --label "azbatch.job=$LABEL" \
+    --workdir / --entrypoint sh -v "$data:$STAGING" "$@" "$image" /azbatch/steps/steps.sh "$step"
+  code=$?
+  # timeout ends docker's client; the container goes on without it.
+  [ "$code" -ne 124 ] || docker kill "$container" >/dev/null 2>&1
+  [ "$(docker inspect -f '{{.State.OOMKilled}}' "$container" 2>/dev/null)" != true ] || out_of_memory=1
+  docker rm -f "$container" >/dev/null 2>&1
+  return "$code"
+}
+
+on_host() {
+  timeout -k 10 "$2" sh "$here/steps.sh" "$1"
+}
+
+pulsar_step() {
+  case $RUNTIME in
+  docker) in_docker "$1" "$PULSAR_IMAGE" "$STAGE_SECONDS" "-v '$here/..:/azbatch:ro' $OPTIONS" ;;
+  host) on_host "$1" "$STAGE_SECONDS" ;;
+  esac
+}
+
+# The tool sees neither Pulsar's message nor its configuration: there are keys in them.
+tool_step() {
+  case $RUNTIME in
+  docker)
+    in_docker tool "$TOOL_IMAGE" "$TOOL_SECONDS" \
+      "-v '$here:/azbatch/steps:ro' $OPTIONS $TOOL_OPTIONS"
+    ;;
+  host) on_host tool "$TOOL_SECONDS" ;;
+  esac
+}
+
+pull() {
+  docker image inspect "$1" >/dev/null 2>&1 && return
+  said=$(docker --config "$here/../secret/docker" pull -q "$1" 2>&1) || {
+    failed image_missing "the node cannot get the image $1: $(echo "$said" | tail -n 1)"
+    leave 66
+  }
+}
+
+rm -rf "$data" "$out"
+mkdir -p "$marks" "$out"
+trap 'leave 143' TERM INT
+trap 'leave 70' EXIT
+out_of_memory=
+
+if [ "$RUNTIME" = docker ]; then
+  said=$(docker version --format . 2>&1) || {
+    failed no_docker "the node has no Docker that answers: $(echo "$said" | tail -n 1)"
+    leave 69
+  }
+  remove_containers
+  pull "$PULSAR_IMAGE"
+  [ -z "$TOOL_STEP" ] || pull "$TOOL_IMAGE"
+else
+  mkdir -p "$(dirname "$STAGING")"
+  ln -sfn "$data" "$STAGING"
+fi
+
+pulsar_step submit || {
+  code=$?
+  failed stage_in_failed "Pulsar could not prepare the job on the node (exit code $code)"
+}
+if [ -n "$TOOL_STEP" ] && [ ! -e "$marks/outcome" ]; then
+  tool_step
+  code=$?
+  if [ -n "$out_of_memory" ]; then
+    failed memory_limit_reached "the tool used more memory than it asked for ($MEMORY_MB MB) and was killed"
+  elif [ "$code" -eq 124 ]; then
+    failed walltime_reached "the tool ran longer than the $TOOL_SECONDS s that it may, and was ended"
+  elif [ "$RUNTIME" = docker ] && [ "$code" -eq 127 ] &&
+    ! docker run --rm --entrypoint /bin/bash "$TOOL_IMAGE" -c : >/dev/null 2>&1; then
+    failed no_bash "the image $TOOL_IMAGE has no /bin/bash, which Galaxy's tool scripts need"
+  fi
+fi
+pulsar_step finish || {
+  code=$?
+  failed stage_out_failed "Pulsar could not finish the job on the node (exit code $code)"
+}
+leave 0
