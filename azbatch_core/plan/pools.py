@@ -78,7 +78,7 @@ def plan_pool(job: JobSpec, facts: AccountFacts, notes: Notes) -> tuple[PlannedP
     pool = gangs.pool_for(job, pool)
     docker = _wants_containers(job, pool)
     _check_powers(job, pool, facts, notes)
-    nodes = plan_nodes(job, pool, facts, notes, docker=docker)
+    nodes = plan_nodes(job, pool, facts, notes, docker=docker or pool.host_docker)
     fixed = _fixed_body(pool, nodes, docker=docker)
     if pool.subnet_id and not facts.is_local:
         fixed["networkConfiguration"] = {"subnetId": pool.subnet_id}

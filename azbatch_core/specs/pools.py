@@ -93,6 +93,13 @@ class _NewPool(Spec):
         default=False,
         description="Whether tasks run in containers. Implied by container_images, registries and tasks.",
     )
+    host_docker: bool = Field(
+        default=False,
+        description=(
+            "Whether tasks start containers themselves, by the node's Docker: picks an image that has it, "
+            "and leaves the pool's tasks outside containers."
+        ),
+    )
     inter_node_communication: bool = Field(
         default=False, description="Whether nodes can reach each other, as gangs need."
     )

@@ -1,8 +1,8 @@
 """Galaxy tools on Azure Batch: Pulsar's co-execution clients, their managers, and a Galaxy runner.
 
-`clients` are what Pulsar and Galaxy talk to; `destination` reads a destination's parameters; `jobs` makes azbatch's
-specs of a launch, with the scripts in `node`; `runs` puts them on Batch and watches them; `results` tells how they
-ended. What differs between the versions of Pulsar is in `compat`. `galaxy` is imported by Galaxy only.
+`clients` are what Pulsar and Galaxy talk to; `destination` reads a destination's parameters; `jobs` makes
+the specs of a launch, with the scripts in `node`; `runs` puts them on Batch and watches them; `results` tells
+how they ended. What differs between the versions of Pulsar is in `compat`; `galaxy` is for Galaxy only.
 
 The names here are loaded when first used: Pulsar need not be there to import this.
 """

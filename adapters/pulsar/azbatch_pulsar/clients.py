@@ -72,15 +72,21 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         return self._staging
 
     def _first_id(self, job_id: str) -> str:
-        return job_id if job_ids.is_batch_id(self.instance, job_id) else job_ids.first_id(self.instance, job_id)
+        return (
+            job_id if job_ids.is_batch_id(self.instance, job_id) else job_ids.first_id(self.instance, job_id)
+        )
 
     @property
     def batch_id(self) -> str:
         """The id of the job's Batch job: the one that its launch gave, else that of its last run."""
         job_id = self._external_id or str(self.job_id)
-        return job_id if job_ids.is_batch_id(self.instance, job_id) else self.runs.latest(self._first_id(job_id))
+        return (
+            job_id if job_ids.is_batch_id(self.instance, job_id) else self.runs.latest(self._first_id(job_id))
+        )
 
-    def get_pulsar_app_config(self, pulsar_app_config: dict[str, Any] | None, **kwargs: Any) -> dict[str, Any]:
+    def get_pulsar_app_config(
+        self, pulsar_app_config: dict[str, Any] | None, **kwargs: Any
+    ) -> dict[str, Any]:
         """How Pulsar is set up on the node: its folders, retries and, where there is one, the queue."""
         config = dict(pulsar_app_config or {})
         name = kwargs["manager_name"]
@@ -89,7 +95,7 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         config.setdefault("persistence_directory", f"{self._staging}/persisted_data")
         for key, value in self._queue_config().items():
             config.setdefault(key, value)
-        config = super().get_pulsar_app_config(config, **kwargs)
+        config = dict(super().get_pulsar_app_config(config, **kwargs))
         manager = config["manager"] if "manager" in config else config["managers"][name]
         manager.setdefault("preprocess_action_max_retries", RETRIES)
         manager.setdefault("postprocess_action_max_retries", RETRIES)
@@ -101,7 +107,7 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
     def _pulsar_script_args(
         self, manager_name: str, base64_job: str, base64_app_conf: str, wait_arg: str | None = None
     ) -> list[str]:
-        """The arguments of Pulsar's scripts. Its documents go as files: there are keys and passwords in them."""
+        """The arguments of Pulsar's scripts. Its documents go as files: there are passwords in them."""
         from pulsar.client.util import from_base64_json
 
         self._documents = (from_base64_json(base64_job), from_base64_json(base64_app_conf))
@@ -110,7 +116,10 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
 
     @in_pulsars_words
     def _launch_containers(
-        self, pulsar_submit_container: Any, tool_container: Any, pulsar_finish_container: Any  # noqa: ARG002
+        self,
+        pulsar_submit_container: Any,
+        tool_container: Any,
+        pulsar_finish_container: Any,  # noqa: ARG002
     ) -> Any:
         message, app_config = self._documents
 

@@ -1,7 +1,7 @@
 """What differs between Pulsar 0.15 and 0.16, told apart by where it lies, never by version numbers.
 
-pulsar-app and pulsar-galaxy-lib are the same package in two distributions: which of them is installed does not
-matter here.
+pulsar-app and pulsar-galaxy-lib are the same package in two distributions: which of them is installed does
+not matter here.
 """
 
 from __future__ import annotations

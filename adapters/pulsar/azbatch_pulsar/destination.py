@@ -5,9 +5,8 @@ Whatever is about accounts, pools and containers is azbatch's own: a destination
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
@@ -18,20 +17,21 @@ from azbatch_core.specs.files import check_container_name
 from azbatch_core.specs.problems import join, problem, show
 from azbatch_core.specs.units import Duration, Number, Size, Whole
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
 PREFIX: Final = "azure_batch_"
 _SLOTS: Final = "GALAXY_SLOTS"
 _MEMORY: Final = "GALAXY_MEMORY_MB"
-_NUMBERS: Final = (int, float)
 
 
 def _number(value: Any) -> Any:
     """Galaxy hands over text where a rule or a variable made the parameter."""
-    for kind in _NUMBERS:
-        try:
-            return kind(value) if isinstance(value, str) else value
-        except ValueError:
-            continue
-    return value
+    try:
+        number = float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+    return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
 def _truth(value: Any) -> Any:
@@ -40,7 +40,9 @@ def _truth(value: Any) -> Any:
 
 def _texts(value: Any) -> Any:
     """Galaxy's own ``docker_…`` parameters are lists in one text, with commas."""
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+    return (
+        tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+    )
 
 
 Count = Annotated[Whole, BeforeValidator(_number)]
@@ -65,7 +67,9 @@ class Destination(Spec):
         default=None, description="The nodes' operating system, in a pool that is made; it has Docker."
     )
     cores: Annotated[Number | None, BeforeValidator(_number)] = Field(
-        default=None, gt=0, description=f"Cores of a job. Left out: ${_SLOTS} of the destination's env, if any."
+        default=None,
+        gt=0,
+        description=f"Cores of a job. Left out: ${_SLOTS} of the destination's env, if any.",
     )
     memory: Size | None = Field(
         default=None,
@@ -107,8 +111,9 @@ class Destination(Spec):
         default=None,
         description="The private registry of the images: server, username and password ('env:NAME').",
     )
-    identity: Texts = Field(
-        default=(), description="Resource ids of the user-assigned identities that a made pool's nodes get."
+    identity: str | None = Field(
+        default=None,
+        description="The resource id of the user-assigned identity that the pool's nodes have.",
     )
     volumes: Texts = Field(
         default=(), description="More mounts of all containers, as for docker run -v: /cvmfs:/cvmfs:ro"
@@ -120,7 +125,7 @@ class Destination(Spec):
     )
     storage_container: str = Field(
         default="pulsar",
-        description="The blob container, in the account's own storage, for what jobs and Galaxy tell each other.",
+        description="The blob container, in the account's own storage, for what they and Galaxy exchange.",
     )
     priority: Annotated[Whole, BeforeValidator(_number)] = Field(
         default=0, ge=-1000, le=1000, description="Jobs with a higher one go first on a shared pool."
@@ -168,7 +173,8 @@ class Destination(Spec):
             vm_size=self.vm_size,
             min_nodes=self.min_nodes,
             spot=self.spot,
-            identities=self.identity,
+            identities=(self.identity,) if self.identity else (),
+            host_docker=self.runtime == "docker",
             **{name: value for name, value in wanted.items() if value is not None},
         )
 

@@ -1,8 +1,8 @@
 """The Galaxy runner: ``load: azbatch_pulsar.galaxy:PulsarAzureBatchJobRunner`` in job_conf.yml.
 
-What Batch says is the truth. Where there is a message queue, results come by it as soon as they are there, and jobs
-are watched on Batch beside it: a message that gets lost, and a node or an image that is not there, end a job all
-the same. Imported by Galaxy only; for Galaxy 24.0 to 26.1.
+What Batch says is the truth. Where there is a message queue, results come by it as soon as they are there,
+and jobs are watched on Batch beside it: a message that gets lost, and a node or an image that is not there,
+end a job all the same. Imported by Galaxy only; for Galaxy 24.0 to 26.1.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _REMEMBERED: Final = 100_000
 class PulsarAzureBatchJobRunner(PulsarJobRunner):
     """Runs tools on Azure Batch by Pulsar's co-execution.
 
-    With ``amqp_url`` (or ``relay_url``) among the runner's parameters results come by the message queue; without,
-    Batch is asked for everything. What is about Azure belongs to the environments, as ``azure_batch_…``.
+    With ``amqp_url`` (or ``relay_url``) among the runner's parameters results come by the message queue;
+    without, Batch is asked for everything. What is about Azure belongs to the environments.
     """
 
     runner_name = "PulsarAzureBatchJobRunner"
@@ -54,7 +54,7 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
 
     def _init_client_manager(self) -> None:
         params = self.runner_params
-        names = [name for name in params.keys() if name == "manager" or name.startswith(_QUEUE_PARAMS)]
+        names = [name for name in params if name == "manager" or name.startswith(_QUEUE_PARAMS)]
         given = {name: params[name] for name in names}
         self.pulsar_app = None
         self.use_mq = bool(given.get("amqp_url") or given.get("relay_url"))
@@ -88,7 +88,7 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
     def _update_job_state_for_status(
         self, job_state: Any, pulsar_status: str, full_status: dict[str, Any] | None = None
     ) -> Any:
-        """What a message says: that a job runs, or that it ended in a plain way. The rest is for Batch to tell."""
+        """What a message says: that a job runs, or that it ended plainly. Batch tells the rest."""
         LOG.debug("(%s) message: %s", job_state.job_id, pulsar_status)
         if pulsar_status == status.RUNNING or not status.is_job_done(pulsar_status):
             return self._settle(job_state, pulsar_status, None)

@@ -1,7 +1,7 @@
 """The Batch job that runs a Pulsar job: azbatch's specs, and the files that its nodes read. Pure.
 
-The two strategies differ in where the three steps run: one after the other in one task on the node itself, which
-starts a container for each, or as three container tasks in a pool of one node that is made for the job.
+The two strategies differ in where the three steps run: one after the other in one task on the node itself,
+which starts a container for each, or as three container tasks in a pool of one node that is made for the job.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ def _settings(launch: Launch) -> str:
         "TOOL_IMAGE": launch.tool_image or "",
         "TOOL_STEP": "yes" if launch.tool_image else "",
         "PULSAR_ARGUMENTS": " ".join(launch.arguments),
-        "WHERE_PULSAR": "on the node's PATH" if wanted.runtime == "host" else f"in the image {launch.pulsar_image}",
+        "WHERE_PULSAR": "on the node's PATH"
+        if wanted.runtime == "host"
+        else f"in the image {launch.pulsar_image}",
         "STAGE_SECONDS": str(int(wanted.stage_timeout.total_seconds())),
         "TOOL_SECONDS": str(int(walltime.total_seconds())),
         "SLOTS": variables["GALAXY_SLOTS"],
@@ -124,7 +126,9 @@ def _docker_login(wanted: Destination) -> bytes:
     if registry is None or registry.username is None or registry.password is None:
         return b"{}"
     login = f"{registry.username}:{registry.password.reveal()}"
-    return json.dumps({"auths": {registry.server: {"auth": base64.b64encode(login.encode()).decode()}}}).encode()
+    return json.dumps(
+        {"auths": {registry.server: {"auth": base64.b64encode(login.encode()).decode()}}}
+    ).encode()
 
 
 def job_of(launch: Launch) -> JobSpec:
@@ -156,7 +160,9 @@ def _single_task(launch: Launch, *, elevated: bool) -> TaskSpec:
     return TaskSpec(
         id=TASK,
         command=["/bin/sh", f"{launch.batch_id}/steps/single_task.sh"],
-        environment=(EnvironmentVariable(name="PATH", value=f"{path}:/usr/local/bin:/usr/bin:/bin"),) if path else (),
+        environment=(EnvironmentVariable(name="PATH", value=f"{path}:/usr/local/bin:/usr/bin:/bin"),)
+        if path
+        else (),
         resource_files=(_files(launch, ""),),
         output_files=_results(launch),
         elevated=elevated,
@@ -198,7 +204,9 @@ def _own_pool(wanted: Destination) -> AutoPool:
 
 def _files(launch: Launch, below: str) -> ResourceFile:
     return ResourceFile(
-        container=launch.destination.storage_container, blob_prefix=f"{launch.batch_id}/{below}", file_mode="0700"
+        container=launch.destination.storage_container,
+        blob_prefix=f"{launch.batch_id}/{below}",
+        file_mode="0700",
     )
 
 
@@ -211,5 +219,5 @@ def _results(launch: Launch) -> tuple[OutputFile, ...]:
 
 
 def result_folder(batch_id: str) -> str:
-    """Where, in the storage container, a job leaves what it has to say. Beside its files, which go earlier."""
+    """Where, in the storage container, a job leaves what it has to say."""
     return f"results/{batch_id}"

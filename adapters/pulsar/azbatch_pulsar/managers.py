@@ -122,8 +122,8 @@ def azure_manager(azure: Mapping[str, Any], **kwargs: Any) -> Any:
 def build_client_manager(*args: Any, **kwargs: Any) -> Any:
     """Pulsar's ``build_client_manager``, which knows Azure Batch, too.
 
-    Any argument that starts with ``azure_batch_`` gives one of our managers, and is what destinations have that
-    do not say otherwise. Without one, everything goes to Pulsar's own.
+    Any argument that starts with ``azure_batch_`` gives one of our managers, and is what destinations have
+    that do not say otherwise. Without one, everything goes to Pulsar's own.
     """
     azure = {name: value for name, value in kwargs.items() if name.startswith(PREFIX)}
     if not azure:

@@ -1,7 +1,7 @@
 """How a run stands, in Pulsar's words, and how it ended. Pure.
 
-A run is over when its Batch job is. What Pulsar itself had to say then is in the full status that its last step
-left; where there is none, Batch tells why.
+A run is over when its Batch job is. What Pulsar itself had to say then is in the full status that its last
+step left; where there is none, Batch tells why.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ class Ending:
 
     Attributes:
         status: Pulsar's full status dictionary.
-        reason: What Galaxy's resubmission goes by (``walltime_reached`` …); None after a run that Pulsar finished.
+        reason: What Galaxy's resubmission goes by (``walltime_reached`` …); None after a run that Pulsar
+            finished.
         message: One line that says what went wrong.
     """
 

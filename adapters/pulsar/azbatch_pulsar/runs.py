@@ -12,7 +12,6 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from azbatch_core import AzureBatch
 from azbatch_core.errors import Conflict, NotFound
 from azbatch_pulsar import job_ids
 from azbatch_pulsar.compat import status
@@ -22,7 +21,7 @@ from azbatch_pulsar.results import conclude, going_on
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from azbatch_core import JobPhase
+    from azbatch_core import AzureBatch, JobPhase
     from azbatch_pulsar.jobs import Launch
     from azbatch_pulsar.results import Ending
 
@@ -63,8 +62,8 @@ class Runs:
     def launch(self, launch: Callable[[str], Launch], first: str) -> str:
         """Have the run on Batch; the id of its job.
 
-        A run of the same Galaxy job that goes on, or ended well, is the one that is asked for: the launch came
-        twice. After one that failed, Galaxy submits the job again: that is a new run, with an id of its own.
+        A run of the same Galaxy job that goes on, or ended well, is the one that is asked for: the launch
+        came twice. After one that failed, Galaxy submits the job again: a new run, with an id of its own.
 
         Args:
             launch: The run, for the id of a Batch job.
@@ -194,5 +193,3 @@ class Runs:
             return None
         word, _, text = content.decode(errors="replace").partition("\n")
         return word, text.strip()
-
-

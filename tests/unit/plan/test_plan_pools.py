@@ -132,6 +132,18 @@ def test_the_service_takes_the_pool_as_it_is(local: AccountFacts):
     assert validate("BatchPoolCreateOptions", json.loads(json.dumps(reveal(made))))["id"] == made["id"]
 
 
+def test_a_pool_whose_tasks_use_its_docker_has_it_and_no_container_configuration(cloud: AccountFacts):
+    machine = body(cloud, {"kind": "managed", "host_docker": True})["virtualMachineConfiguration"]
+    assert (
+        machine["imageReference"]
+        == body(cloud, {"kind": "managed", "containers": True})["virtualMachineConfiguration"][
+            "imageReference"
+        ]
+    )
+    assert machine["imageReference"] != body(cloud)["virtualMachineConfiguration"]["imageReference"]
+    assert "containerConfiguration" not in machine
+
+
 def test_an_auto_pool_lives_in_the_job(local: AccountFacts):
     whole = planned(local, {"kind": "auto", "id_prefix": "nightly", "nodes": 2, "metadata": {"a": "b"}})
     assert (whole.pool.kind, whole.pool.action, whole.pool.id) == ("auto", "auto", None)

@@ -7,9 +7,9 @@ the functions of ``pulsar.scripts.submit_util`` that ``pulsar-submit`` and ``pul
 import argparse
 import json
 import logging
-import os
 import sys
 import time
+from pathlib import Path
 
 from pulsar.main import PulsarManagerConfigBuilder
 from pulsar.manager_endpoint_util import full_status
@@ -24,21 +24,21 @@ def main() -> int:
     """Run the step; 0 when it did what it is for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("step", choices=["submit", "finish"])
-    parser.add_argument("--marks")
+    parser.add_argument("--marks", type=Path)
     parser.add_argument("--wait", action="store_true")
     parser.add_argument("--no-wait", dest="wait", action="store_false")
     submit_util.add_common_submit_args(parser)
     given = parser.parse_args()
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)
-    collected = os.path.join(given.marks, "not_collected")
-    remember_collection(collected)
+    lost = given.marks / "not_collected"
+    remember_collection(lost)
     if given.step == "submit":
         submit_util.run_server_for_job(given)
         return 0
-    return finish(given, collected)
+    return finish(given, lost)
 
 
-def remember_collection(mark: str) -> None:
+def remember_collection(mark: Path) -> None:
     """Leave a mark where outputs could not be brought away: Pulsar itself forgets it and says complete."""
     collect = stateful.postprocess
 
@@ -49,37 +49,36 @@ def remember_collection(mark: str) -> None:
             return done
         finally:
             if not done:
-                with open(mark, "w") as file:
-                    file.write("outputs were not collected")
+                mark.write_text("outputs were not collected")
 
     stateful.postprocess = recording
 
 
-def finish(given: argparse.Namespace, mark: str) -> int:
+def finish(given: argparse.Namespace, mark: Path) -> int:
     """Bring the outputs away, and write Pulsar's full status beside the marks."""
-    job_id = submit_util._load_job_config(given)["job_id"]
+    job_id = submit_util._load_job_config(given)["job_id"]  # noqa: SLF001  # Pulsar has no public way
     manager, app = submit_util.manager_from_args(PulsarManagerConfigBuilder(given))
     try:
-        end = getattr(manager._proxied_manager, "finish_execution", None)
+        end = getattr(manager._proxied_manager, "finish_execution", None)  # noqa: SLF001  # same
         if end is not None:
             end(job_id)
         state = manager.get_status(job_id)
         while not status.is_job_done(state):
             time.sleep(POLL_SECONDS)
             state = manager.get_status(job_id)
-        if state == status.COMPLETE and os.path.exists(mark):
+        if state == status.COMPLETE and mark.exists():
             state = status.FAILED
-        write(os.path.join(given.marks, "status.json"), full_status(manager, state, job_id))
+        write(given.marks / "status.json", full_status(manager, state, job_id))
     finally:
         app.shutdown()
     return 0
 
 
-def write(path: str, document: object) -> None:
+def write(path: Path, document: object) -> None:
     """The document in a file that is there only when it is whole."""
-    with open(path + ".part", "w") as file:
-        json.dump(document, file)
-    os.replace(path + ".part", path)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(document))
+    part.replace(path)
 
 
 if __name__ == "__main__":
