@@ -136,9 +136,11 @@ def test_a_pool_whose_tasks_use_its_docker_has_it_and_no_container_configuration
     machine = body(cloud, {"kind": "managed", "host_docker": True})["virtualMachineConfiguration"]
     assert (
         machine["imageReference"]
-        == body(cloud, {"kind": "managed", "containers": True})["virtualMachineConfiguration"][
-            "imageReference"
-        ]
+        == body(
+            cloud,
+            {"kind": "managed", "container_images": ["a:1"]},
+            tasks=[TaskSpec(command=["true"], container="a:1")],
+        )["virtualMachineConfiguration"]["imageReference"]
     )
     assert machine["imageReference"] != body(cloud)["virtualMachineConfiguration"]["imageReference"]
     assert "containerConfiguration" not in machine
