@@ -60,23 +60,6 @@ def test_an_app_from_its_start_to_its_removal(torchx: Commands, batch: AzureBatc
     assert "Traceback" not in gone.err
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("status", "azure_batch://torchx/nope"), "no app of azure_batch"),
-        (("describe", "azure_batch://torchx/nope"), "no app of azure_batch"),
-        (("cancel", "azure_batch://torchx/nope"), "no app of azure_batch"),
-        (("status", "azure_batch://torchx/hree:job-1"), "did you mean 'here'?"),
-        (("list", "-s", "azure_batch"), "did you mean 'here'?"),
-    ],
-)
-def test_what_is_not_there_is_said_in_a_line(torchx: Commands, words: tuple[str, ...], said: str) -> None:
-    ended = torchx(*words, AZBATCH_ACCOUNT="hree")
-    assert ended.err.count(said) == 1
-    assert "Traceback" not in ended.err
-    assert ended.code == (1 if words[0] in {"status", "describe"} else 0)
-
-
 def test_the_log_of_a_replica_that_is_not_there(torchx: Commands) -> None:
     handle = torchx.run("--wait", "utils.echo")
     ended = torchx("log", f"{handle}/echo/1")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import gc
 import logging
+import re
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from torchx import specs
 from torchx.runner import config
@@ -18,8 +19,14 @@ from torchx.version import __version__ as torchx_version
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+BACKEND: Final = "azure_batch"
 LOG = logging.getLogger("azbatch")
 T = TypeVar("T")
+_WORDS: Final = {
+    **dict.fromkeys(("true", "1", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "off"), False),
+}
+"""What is true and false in ``-cfg``: the nightly line's words, which are those of .torchxconfig on both."""
 
 
 def make(cls: type[T], **values: Any) -> T:
@@ -46,15 +53,39 @@ class Refused(specs.InvalidRunConfigException):
 
 
 class RunOpts(specs.runopts):
-    """TorchX's options, of which none that is written in ``-cfg`` gets lost."""
+    """TorchX's options, of which none that is written in ``-cfg`` gets lost or is something else."""
 
     def cfg_from_str(self, cfg_str: str) -> dict[str, Any]:
         """The options in a text; names that are not known come alone, to be refused when the app is planned.
 
-        TorchX 0.7 drops them, and the nightly line raises where its command line shows a traceback.
+        TorchX 0.7 drops them, and takes any word but true for false; the nightly line raises where its
+        command line shows a traceback, as both do for what is no number.
+
+        Raises:
+            Refused: It is no list of options, or a value is of another type than its option.
         """
-        unknown = {name: value for name, value in to_dict(cfg_str).items() if self.get(name) is None}
-        return unknown or super().cfg_from_str(cfg_str)
+        try:
+            given = to_dict(cfg_str)
+        except ValueError:
+            # The text is not repeated: it may hold a password, which `options` would refuse without it.
+            raise Refused("-cfg is not of the form name=value,name=value; a value cannot hold =") from None
+        if unknown := {name: value for name, value in given.items() if self.get(name) is None}:
+            return unknown
+        typed = {name: _typed(name, value, self.get(name).opt_type) for name, value in given.items()}
+        cfg: dict[str, Any] = super().cfg_from_str(cfg_str)
+        words = {name: value for name, value in typed.items() if isinstance(value, bool)}
+        return {name: words.get(name, value) for name, value in cfg.items()}
+
+
+def _typed(name: str, text: str, wanted: Any) -> Any:
+    """A value of ``-cfg`` by its option's type, where a text can be wrong for it."""
+    if wanted is int and not re.fullmatch(r"[+-]?\d+", text):
+        raise Refused(f"{name}={text} is no whole number")
+    if wanted is bool:
+        if text.lower() not in _WORDS:
+            raise Refused(f"{name}={text} is neither true nor false")
+        return _WORDS[text.lower()]
+    return text
 
 
 @lru_cache(maxsize=256)

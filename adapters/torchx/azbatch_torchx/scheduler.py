@@ -18,19 +18,18 @@ from torchx.schedulers.api import DescribeAppResponse, ListAppResponse, Schedule
 from torchx.specs import AppDryRunInfo, AppState, ReplicaStatus, RoleStatus
 from torchx.workspace.api import WorkspaceMixin
 
-from azbatch_torchx import app_ids, compat, options
+from azbatch_torchx import app_ids, command_line, compat, options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from azbatch_core import AzureBatch, JobHandle, JobStatus, MemberStatus, TaskStatus
+    from azbatch_core import AzBatchError, AzureBatch, JobHandle, JobStatus, MemberStatus, TaskStatus
     from azbatch_torchx.building import Images, Workspaces
     from azbatch_torchx.request import Request
     from azbatch_torchx.stamp import AppStamp, RoleStamp
     from azbatch_torchx.workspace import Archive
 
-BACKEND: Final = "azure_batch"
 FRESH: Final = 0.2
 """Seconds for which one look at an app is good enough: a log of N replicas describes it N times at once."""
 _HANDLES: Final = 32
@@ -44,10 +43,11 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
     """
 
     def __init__(self, session_name: str) -> None:
-        super().__init__(BACKEND, session_name)
+        super().__init__(compat.BACKEND, session_name)
         self._clients: dict[str | None, AzureBatch] = {}
         self._jobs: dict[str, JobHandle] = {}
         self._opening = threading.Lock()
+        self._missing: set[str] = set()
         self._workspaces: Workspaces | None = None
 
     def _run_opts(self) -> specs.runopts:
@@ -82,6 +82,7 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
 
         Raises:
             InvalidRunConfigException: It could not be submitted; one line says why. No job is left.
+            AzBatchError: The account cannot be asked.
         """
         request: Request = dryrun_info.request
         for note in (*request.plan.warnings, *request.notes):
@@ -115,8 +116,9 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
     def describe(self, app_id: str) -> DescribeAppResponse | None:
         """The app as it stands; None where there is no such app (any more).
 
-        None, too, for an id that is none of this scheduler or names no account of this machine: TorchX's
-        commands turn that into a line, and an error into a traceback. A logged line says which it is.
+        None, too, for an id that is none of this scheduler or names no account of this machine, with a logged
+        line; in the command `torchx` that is an error. `torchx log` of TorchX 0.7 asks until there is an app:
+        in the command the second time is an error as well.
 
         Raises:
             AzBatchError: The account cannot be asked.
@@ -125,6 +127,7 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
 
         found = self._look(app_id)
         if found is None:
+            self._not_for_ever(app_id)
             return None
         client, app, status, tasks = found
         job = self._job(app_id)
@@ -164,16 +167,19 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
 
         TorchX 0.7 gives no configuration here: the account is then that of .torchxconfig, of
         ``AZBATCH_ACCOUNT``, or azbatch's default. Of an account that is not known, or with an option that is
-        none, there are none, and a logged line says why.
+        none, there are none, and a logged line says why; in the command `torchx` that is an error.
+
+        Raises:
+            AzBatchError: The account cannot be asked.
         """
         from azbatch_core.errors import ConfigurationError, SpecError
         from azbatch_torchx import stamp, states
 
         try:
             options.refuse_unknown(cfg or {}, [name for name, _ in self.run_opts()])
-            client = self._client(options.account_of(cfg or compat.configured(BACKEND)))
+            client = self._client(options.account_of(cfg or compat.configured(compat.BACKEND)))
         except (ConfigurationError, SpecError) as error:
-            compat.complain(str(error))
+            _complain(error)
             return []
         apps = ((job, stamp.read(job.metadata)) for job in client.jobs())
         return [
@@ -262,8 +268,20 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
         try:
             return self._client(app_ids.split(app_id)[0]), self._job(app_id)
         except (ConfigurationError, SpecError) as error:
-            compat.complain(str(error))
+            _complain(error)
             return None
+
+    def _not_for_ever(self, app_id: str) -> None:
+        """Note that an app is not there.
+
+        Raises:
+            NotFound: The command `torchx` was told so before, and asks again.
+        """
+        from azbatch_core import NotFound
+
+        if app_id in self._missing and command_line.is_running():
+            raise NotFound(f"there is no app {app_id}", hint="`torchx list -s azure_batch` shows them")
+        self._missing.add(app_id)
 
     def _look(self, app_id: str) -> tuple[AzureBatch, AppStamp, JobStatus, Iterable[TaskStatus]] | None:
         """The app at one moment; None where there is no such app, or the job is none of TorchX's."""
@@ -313,14 +331,26 @@ def _submit(client: AzureBatch, request: Request) -> None:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Turn azbatch's errors into the one kind that `torchx run` shows as a message."""
+    """Turn azbatch's errors into the one kind that `torchx run` shows as a message about run options.
+
+    But for those of an account that cannot be asked, which no run option mends.
+    """
     with compat.collecting_later():
-        from azbatch_core import AzBatchError
+        from azbatch_core import AuthenticationError, AzBatchError, ServiceUnavailable, Throttled
 
         try:
             yield
+        except (AuthenticationError, ServiceUnavailable, Throttled):
+            raise
         except AzBatchError as error:
             raise compat.Refused(str(error)) from error
+
+
+def _complain(error: AzBatchError) -> None:
+    """Log an error, and go on; raise it in the command `torchx`, which ends with it and says so itself."""
+    if command_line.is_running():
+        raise error
+    compat.complain(str(error))
 
 
 def _replaced(role: specs.Role, app_id: str) -> specs.Role:
@@ -362,5 +392,6 @@ def _role_status(role: RoleStamp, task: TaskStatus | None, job: JobHandle) -> Ro
 
 def create_scheduler(session_name: str, **kwargs: object) -> AzureBatchScheduler:  # noqa: ARG001  # TorchX passes what it has
     """The scheduler, for TorchX. Asks nothing of anybody."""
+    command_line.set_up()
     compat.warn_of_two_lines()
     return AzureBatchScheduler(session_name)
