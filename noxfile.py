@@ -19,6 +19,11 @@ CLIENTS = {
 """What the session `interop` plays with: a folder of packages for each client."""
 TORCHX = {"stable": "torchx==0.7.0", "nightly": "torchx-nightly==2026.10.26"}
 """The lines of TorchX, which cannot be in one environment."""
+GALAXY = "galaxy==26.1.2"
+GALAXY_OVERRIDE = "certifi>=2026.4"
+"""In the place of the release that Galaxy's package pins, which no index has any more."""
+PULSAR = "pulsar-app==0.15.15"
+"""What runs on nodes; Galaxy brings its own build of the same, and both cannot be in one environment."""
 TORCH = "torch==2.13.0"
 """What the training in the tests of TorchX runs on."""
 
@@ -116,16 +121,47 @@ def _unpack_source(session: nox.Session, folder: Path) -> None:
 @nox.parametrize("line", list(TORCHX))
 def torchx(session: nox.Session, line: str) -> None:
     """The TorchX adapter on one line of TorchX, installed from the built wheel: it decides what is listed."""
-    folder = Path(session.create_tmp()).absolute()
-    session.install("hatchling", "pytest", "pytest-asyncio", "pytest-mock", "pytest-randomly", TORCHX[line])
-    session.run("python", "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder))
-    wheel = max(folder.glob("azbatch-*.whl"), key=lambda path: path.stat().st_mtime)
-    session.install(f"azbatch[local] @ {wheel.as_uri()}")
-    session.install("--force-reinstall", "--no-deps", str(wheel))  # the same version may be an older tree
+    session.install("pytest", "pytest-asyncio", "pytest-mock", "pytest-randomly", TORCHX[line])
+    _install_wheel(session)
     # By pip, which takes a build without CUDA where the machine offers one.
     session.install("pip")
     session.run("python", "-m", "pip", "install", "--quiet", TORCH, "numpy")
     session.run("pytest", "tests/torchx", *session.posargs)
+
+
+def _install_wheel(session: nox.Session) -> Path:
+    """Build azbatch's wheel and install it with the local service; the wheel."""
+    folder = Path(session.create_tmp()).absolute()
+    session.install("hatchling")
+    session.run("python", "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder))
+    wheel = max(folder.glob("azbatch-*.whl"), key=lambda path: path.stat().st_mtime)
+    session.install(f"azbatch[local] @ {wheel.as_uri()}")
+    session.install("--force-reinstall", "--no-deps", str(wheel))  # the same version may be an older tree
+    return wheel
+
+
+@nox.session(python=MAIN)
+def galaxy(session: nox.Session) -> None:
+    """The Galaxy adapter in a real Galaxy, with a broker and a local Batch service, from the built wheel."""
+    session.install("uv", "bioblend", "kombu", "pytest", "pytest-asyncio", "pytest-randomly")
+    wheel = _install_wheel(session)
+    override = Path(session.cache_dir).absolute() / "galaxy-override.txt"
+    override.write_text(f"{GALAXY_OVERRIDE}\n")
+    words = ["--override", str(override), "--reinstall-package", "azbatch"]
+    session.env["AZBATCH_TEST_GALAXY"] = _environment(
+        session, "galaxy", *words, GALAXY, f"azbatch @ {wheel.as_uri()}"
+    )
+    session.env["AZBATCH_TEST_PULSAR"] = _environment(session, "pulsar", PULSAR)
+    session.run("pytest", "tests/galaxy", *session.posargs)
+
+
+def _environment(session: nox.Session, name: str, *words: str) -> str:
+    """Have an environment beside the session's, with what `uv pip install` is told; its folder."""
+    folder = Path(session.cache_dir).absolute() / f"{name}-{session.python}"
+    if not folder.exists():
+        session.run("uv", "venv", "--quiet", "--python", "python", str(folder))
+    session.run("uv", "pip", "install", "--quiet", "--python", str(folder), *words)
+    return str(folder)
 
 
 @nox.session(python=MAIN)
