@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import difflib
 import json
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
 Architecture = Literal["x64", "arm64"]
 
@@ -25,9 +24,8 @@ ANNOUNCED = "announced"  # a retirement without a date
 _AMD_GPUS = frozenset({"MI25", "MI300X", "V620", "V710"})
 
 
-@dataclass(frozen=True)
-class VmSize:
-    """One VM size.
+class VmSize(NamedTuple):
+    """One VM size: a row of the table, as there are too many for objects that take longer to make.
 
     Attributes:
         name: As Azure spells it, such as ``Standard_D4s_v5``.
@@ -41,7 +39,7 @@ class VmSize:
         architecture: ``x64`` or ``arm64``.
         verified: Whether Batch was seen to allocate it.
         retirement: None, an ISO date, or ``announced``.
-        prices: US dollars an hour by region; regions without a price are missing.
+        prices: US dollars an hour, in the order of the table's regions; those at the end may be missing.
     """
 
     name: str
@@ -55,7 +53,7 @@ class VmSize:
     architecture: Architecture
     verified: bool
     retirement: str | None
-    prices: Mapping[str, float]
+    prices: Sequence[float | None]
 
     @property
     def default_slots(self) -> int:
@@ -83,7 +81,8 @@ class VmSize:
 
     def price(self, region: str | None) -> float | None:
         """US dollars an hour in a region; None where the table has no figure."""
-        return self.prices.get(region) if region else None
+        place = _places().get(region or "", len(self.prices))
+        return self.prices[place] if place < len(self.prices) else None
 
     def boots(self, generation: int) -> bool:
         """Whether an image of that hypervisor generation starts on it; sizes without a figure boot both."""
@@ -97,30 +96,26 @@ def _table() -> dict[str, Any]:
     return table
 
 
-def _size(row: dict[str, Any], regions: list[str]) -> VmSize:
-    prices = zip(regions, row["prices"], strict=False)  # trailing regions without a price are cut off
-    return VmSize(
-        name=row["name"],
-        vcpus=row["vcpus"],
-        memory_gib=row["memory_gib"],
-        disk_gib=row["disk_gib"],
-        gpus=row["gpus"],
-        gpu_model=row["gpu_model"],
-        gpu_fraction=row["gpu_fraction"],
-        generations=tuple(int(digit) for digit in row["generations"]),
-        architecture="arm64" if "a" in row["flags"] else "x64",
-        verified="v" in row["flags"],
-        retirement=row["retirement"],
-        prices={region: price for region, price in prices if price is not None},
-    )
+@lru_cache(maxsize=1)
+def _places() -> dict[str, int]:
+    """Where each region's price is in a row's prices."""
+    return {region: place for place, region in enumerate(_table()["regions"])}
+
+
+@lru_cache
+def _digits(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text))
 
 
 @lru_cache(maxsize=1)
 def vm_sizes() -> tuple[VmSize, ...]:
     """All sizes, by name."""
-    table = _table()
-    columns, regions = table["columns"], table["regions"]
-    return tuple(_size(dict(zip(columns, row, strict=True)), regions) for row in table["sizes"])
+    return tuple(
+        VmSize._make(
+            (*held, _digits(boots), "arm64" if "a" in flags else "x64", "v" in flags, retirement, prices)
+        )
+        for *held, boots, flags, retirement, prices in _table()["sizes"]
+    )
 
 
 @lru_cache(maxsize=1)

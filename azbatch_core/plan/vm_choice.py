@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from azbatch_core.catalog.vm_sizes import ANNOUNCED, REFERENCE_REGION, VmSize, gpu_models, vm_sizes
 from azbatch_core.errors import SpecError
@@ -74,13 +74,10 @@ class Choice:
     caveat: str | None
 
 
-@dataclass(frozen=True)
-class _Rejection:
+class _Rejection(NamedTuple):
     kind: str  # for counting
     text: str
-    short: float = (
-        math.inf
-    )  # how many times more is needed than there is; without a limit where nothing helps
+    short: float = math.inf  # how many times more is needed than there is; no limit where nothing helps
 
 
 def biggest(needs: Iterable[Needs]) -> Needs:

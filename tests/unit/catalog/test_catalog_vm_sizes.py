@@ -10,6 +10,7 @@ import pytest
 
 from azbatch_core.catalog.vm_sizes import (
     REFERENCE_REGION,
+    VmSize,
     find_vm_size,
     gpu_models,
     nearest_vm_sizes,
@@ -21,6 +22,9 @@ def test_the_table_says_where_it_comes_from_and_when():
     table = json.loads(resources.files("azbatch_core.catalog").joinpath("vm_sizes.json").read_text("utf-8"))
     assert "ga4gh-tes" in table["source"]
     assert date.fromisoformat(table["as_of"]).year >= 2026
+    # The order in which rows are read.
+    assert table["columns"][:7] == list(VmSize._fields[:7])
+    assert table["columns"][7:] == ["generations", "flags", "retirement", "prices"]
 
 
 def test_every_size_has_what_the_chooser_compares():
