@@ -42,11 +42,6 @@ if TYPE_CHECKING:
     from azbatch_core.specs import AccountSpec
     from azbatch_core.specs.accounts import CredentialKind
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 __all__ = ["ENV", "AccountEntry", "config_path", "list_accounts", "load_account"]
 
 LOG = logging.getLogger("azbatch")
@@ -255,6 +250,10 @@ class _Config:
         except (OSError, UnicodeDecodeError) as exc:
             reason = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
             raise ConfigurationError(f"{path} cannot be read: {reason}") from None
+        if sys.version_info >= (3, 11):  # where there is no file, nobody waits for this import
+            import tomllib
+        else:
+            import tomli as tomllib
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as exc:
