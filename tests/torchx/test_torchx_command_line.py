@@ -1,4 +1,4 @@
-"""Errors of the command: a line and an exit code, on both lines of TorchX, and a traceback only on demand."""
+"""What is done in the command alone: errors are a line and an exit code, and nothing is looked up twice."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import BIN, WITHIN, Commands, Ended
 from torchx.specs import InvalidRunConfigException
+
+from azbatch_torchx import command_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,6 +142,20 @@ def test_ctrl_c_while_a_run_is_waited_for(torchx: Commands) -> None:
         "State: RUNNING" in torchx("status", handle).out or "State: PENDING" in torchx("status", handle).out
     )
     assert torchx("cancel", handle).code == 0
+
+
+def test_an_entry_point_is_looked_up_once() -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def load(*words: object, default: object = None) -> object:
+        asked.append((*words, default))
+        return default
+
+    ask = command_line.remembering(load)
+    assert [ask("group", "name", default=1) for _ in range(3)] == [1, 1, 1]
+    assert ask("group", "name", default=2) == 2
+    assert [ask("group", default=[]) for _ in range(2)] == [[], []]
+    assert asked == [("group", "name", 1), ("group", "name", 2), ("group", []), ("group", [])]
 
 
 @pytest.mark.parametrize("word", ["true", "1", "YES", "on"])
