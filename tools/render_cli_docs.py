@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import tomli
 
+from azbatch_core.cli import plugins
 from azbatch_core.cli.app import app
 from azbatch_core.cli.lazy import LazyGroup
 
@@ -24,18 +27,33 @@ MARK = "<!-- From here on written by tools/render_cli_docs.py: change the comman
 _EVERYWHERE = {"account", "debug", "help", "as_json"}
 
 
+def adapters() -> Iterator[tuple[str, click.Command]]:
+    """The commands that adapters bring, by pyproject.toml: an installed azbatch may be an older one."""
+    project = tomli.loads((PAGE.parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
+    for name, target in project["entry-points"][plugins.GROUP].items():
+        yield from _tree(EntryPoint(name, target, plugins.GROUP).load(), name)
+
+
+def _tree(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    yield name, command
+    if isinstance(command, click.Group):
+        for inner, found in command.commands.items():
+            yield from _tree(found, f"{name} {inner}")
+
+
 def page(current: str) -> str:
     """The page with a new reference below the mark; what stands above is left alone."""
     head, mark, _ = current.partition(MARK)
     if not mark:
         raise SystemExit(f"{PAGE} has lost its mark: {MARK}")
-    return head + mark + "".join(_section(command, name) for name, command in _walk())
+    every = [*_walk(), *adapters()]
+    return head + mark + "".join(_section(command, name) for name, command in every)
 
 
 def _walk(group: LazyGroup = app, prefix: str = "") -> Iterator[tuple[str, click.Command]]:
     """Every command with its whole name, groups before their commands."""
     context = click.Context(group)
-    for name in group.list_commands(context):
+    for name in group.entries:
         command = group.get_command(context, name)
         if command is not None:
             yield prefix + name, command

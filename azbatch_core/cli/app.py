@@ -16,7 +16,7 @@ from azbatch_core.cli import exits
 from azbatch_core.cli.lazy import Entry, LazyGroup, Settings, account_option, debug_option
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _NEW_OBJECTS = 50_000
 _RUN, _WATCH, _END, _SET_UP = "Run work", "Watch it", "End it", "Set up"
@@ -56,6 +56,12 @@ azbatch runs work on Azure Batch, or on the local Batch service that comes with 
 Without an account, work runs on this machine. `azbatch --help` lists every command."""
 
 
+def _more() -> Mapping[str, Entry]:
+    from azbatch_core.cli import plugins
+
+    return plugins.entries(_SET_UP)
+
+
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:  # noqa: FBT001 - click's signature
     if value and not ctx.resilient_parsing:
         click.echo(f"azbatch {__version__}")
@@ -66,6 +72,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None: 
     "azbatch",
     cls=LazyGroup,
     entries=COMMANDS,
+    more=_more,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     subcommand_metavar="COMMAND [ARGS]...",

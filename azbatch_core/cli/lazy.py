@@ -27,19 +27,37 @@ class Entry:
 
 
 class LazyGroup(click.Group):
-    """A group over a table of entries. Help and completion read the table; only a call imports."""
+    """A group over a table of entries. Help and completion read the table; only a call imports.
 
-    def __init__(self, *args: Any, entries: Mapping[str, Entry], **kwargs: Any) -> None:
+    `more` gives entries that take a while to look up: asked for in help, completion, and for a name that the
+    table does not have.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        entries: Mapping[str, Entry],
+        more: Callable[[], Mapping[str, Entry]] = dict,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.entries = entries
+        self._more = more
+
+    def every_entry(self) -> dict[str, Entry]:
+        """The table, and what is looked up."""
+        return {
+            **self.entries,
+            **{name: entry for name, entry in self._more().items() if name not in self.entries},
+        }
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Names in the table's order, which is the order of the help text."""
-        return list(self.entries)
+        """Names in the order of the help text."""
+        return list(self.every_entry())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - same
         """Import a command."""
-        entry = self.entries.get(cmd_name)
+        entry = self.entries.get(cmd_name) or self._more().get(cmd_name)
         if entry is None:
             return None
         module, _, attribute = entry.target.partition(":")
@@ -50,15 +68,17 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does it, but an unknown name suggests the nearest one."""
         name = args[0]
-        if name not in self.entries and not name.startswith("-") and not ctx.resilient_parsing:
-            raise click.UsageError(f"No such command {name!r}.{suggest(name, self.entries)}", ctx=ctx)
+        known = name in self.entries or name.startswith("-") or ctx.resilient_parsing
+        if not known and name not in self.every_entry():
+            raise click.UsageError(f"No such command {name!r}.{suggest(name, self.every_entry())}", ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - same
         """Write the table, section by section."""
-        width = max(map(len, self.entries), default=0)
+        entries = self.every_entry()
+        width = max(map(len, entries), default=0)
         sections: dict[str, list[tuple[str, str]]] = {}
-        for name, entry in self.entries.items():
+        for name, entry in entries.items():
             sections.setdefault(entry.section, []).append((name.ljust(width), entry.summary))
         for title, rows in sections.items():
             with formatter.section(title):
@@ -70,7 +90,7 @@ class LazyGroup(click.Group):
 
         items = [
             CompletionItem(name, help=entry.summary)
-            for name, entry in self.entries.items()
+            for name, entry in self.every_entry().items()
             if name.startswith(incomplete)
         ]
         return items + click.Command.shell_complete(self, ctx, incomplete)
