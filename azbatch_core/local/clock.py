@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import itertools
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Protocol
@@ -21,6 +20,7 @@ __all__ = ["LONGEST", "Cancellable", "Clock", "RealClock", "VirtualClock"]
 LONGEST = 100 * 366 * 86_400.0
 """Seconds that a clock moves by at most."""
 
+_MICROSECONDS = 1e6
 _QUIET_TURNS = 8
 _FEW = 100
 
@@ -89,10 +89,13 @@ class VirtualClock:
     def __init__(self, start: datetime | None = None) -> None:
         self.moving = False
         self.arrived: Callable[[], object] = _nothing
-        self._now = start or datetime(2026, 1, 1, tzinfo=timezone.utc)
-        self._timers: list[tuple[datetime, int, _Timer]] = []
+        self._start = self._now = start or datetime(2026, 1, 1, tzinfo=timezone.utc)
+        # Moments are whole microseconds since the start: a thousand timers often share one.
+        self._passed = 0
+        self._timers: dict[int, list[_Timer]] = {}
+        self._moments: list[int] = []
+        self._waiting = 0
         self._cancelled = 0
-        self._order = itertools.count()
         self._soon = 0
         self._moves: tuple[asyncio.AbstractEventLoop, asyncio.Lock] | None = None
 
@@ -107,8 +110,14 @@ class VirtualClock:
             self._soon += 1
             asyncio.get_running_loop().call_soon(self._fire_soon, timer)
         else:
-            moment = self._now + timedelta(seconds=seconds)
-            heapq.heappush(self._timers, (moment, next(self._order), timer))
+            moment = self._passed + round(seconds * _MICROSECONDS)
+            others = self._timers.get(moment)
+            if others is None:
+                self._timers[moment] = [timer]
+                heapq.heappush(self._moments, moment)
+            else:
+                others.append(timer)
+            self._waiting += 1
         return timer
 
     async def advance(self, seconds: float = 0.0) -> None:
@@ -122,11 +131,11 @@ class VirtualClock:
         """
         _check(seconds)
         async with self._alone():
-            until = self._now + timedelta(seconds=seconds)
+            until = self._passed + round(seconds * _MICROSECONDS)
             await self._quiet()
             while self._due(until):
                 await self._fire_next()
-            self._now = until
+            self._arrive(until)
 
     async def advance_until(self, reached: Callable[[], bool], most: float) -> float:
         """Move on from timer to timer until `reached`, or no timer is left; how far it went, in seconds.
@@ -135,15 +144,15 @@ class VirtualClock:
         """
         _check(most)
         async with self._alone():
-            start = self._now
-            until = start + timedelta(seconds=most)
+            start = self._passed
+            until = start + round(most * _MICROSECONDS)
             await self._quiet()
-            while self._timers and not reached():
+            while self._moments and not reached():
                 if not self._due(until):
-                    self._now = until
+                    self._arrive(until)
                     break
                 await self._fire_next()
-            return (self._now - start).total_seconds()
+            return (self._passed - start) / _MICROSECONDS
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
@@ -159,20 +168,24 @@ class VirtualClock:
                 self.moving = False
                 self.arrived()
 
-    def _due(self, until: datetime) -> bool:
-        return bool(self._timers) and self._timers[0][0] <= until
+    def _arrive(self, moment: int) -> None:
+        self._passed = moment
+        self._now = self._start + timedelta(microseconds=moment)
+
+    def _due(self, until: int) -> bool:
+        return bool(self._moments) and self._moments[0] <= until
 
     async def _fire_next(self) -> None:
         """Fire the timers of the next moment that has any."""
-        moment = self._timers[0][0]
-        due = []
-        while self._timers and self._timers[0][0] == moment:
-            due.append(heapq.heappop(self._timers)[2])
+        moment = heapq.heappop(self._moments)
+        due = self._timers.pop(moment)
         live = [timer for timer in due if not timer.cancelled]
+        self._waiting -= len(due)
         self._cancelled -= len(due) - len(live)
         if not live:
             return
-        self._now = max(self._now, moment)
+        if moment > self._passed:
+            self._arrive(moment)
         for timer in live:
             timer.action()
         await self._quiet()
@@ -180,9 +193,11 @@ class VirtualClock:
     def forget_some(self) -> None:
         """A timer was called off: when those are most of all, they go."""
         self._cancelled += 1
-        if self._cancelled > _FEW and self._cancelled > len(self._timers) // 2:
-            self._timers = [entry for entry in self._timers if not entry[2].cancelled]
-            heapq.heapify(self._timers)
+        if self._cancelled > _FEW and self._cancelled > self._waiting // 2:
+            live = ((at, [timer for timer in due if not timer.cancelled]) for at, due in self._timers.items())
+            self._timers = {at: timers for at, timers in live if timers}
+            self._moments = sorted(self._timers)  # a heap
+            self._waiting = sum(map(len, self._timers.values()))
             self._cancelled = 0
 
     def _fire_soon(self, timer: _Timer) -> None:

@@ -90,7 +90,7 @@ async def test_timers_that_are_called_off_are_not_kept() -> None:
     clock.call_later(2_000_000, lambda: kept.append(1))
     for _ in range(10_000):
         clock.call_later(1_000_000, lambda: kept.append(0)).cancel()
-    assert len(clock._timers) < 1000
+    assert sum(map(len, clock._timers.values())) < 1000
     await clock.advance(3_000_000)
     assert kept == [1]
 
