@@ -6,7 +6,8 @@ again from the tables (see `recovery`). Tasks are not here, only those that occu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from azbatch_core.local.engine.counts import Counts
 from azbatch_core.local.engine.history import History
@@ -16,7 +17,6 @@ from azbatch_core.local.rules.placement import FreeSlots
 from azbatch_core.local.runtime.base import NodePlace
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable
 
     from azbatch_core.local.clock import Clock
@@ -242,6 +242,11 @@ class Account(Timing):
 
     # Executions
 
+    def has_tasks(self, node: Node) -> bool:
+        """Whether tasks occupy a node."""
+        others = self.on_node[node.key]
+        return bool(others) and any(other.kind == "task" for other in others)
+
     def enter(self, execution: Execution) -> None:
         """An execution occupies its node from now on."""
         self.on_node[execution.node.key][execution] = None
@@ -271,13 +276,11 @@ class Account(Timing):
     def watch(self, execution: Execution, running: Running) -> None:
         """Have the end of a try looked at in a tick."""
         execution.running = running
+        running.when_over(partial(self._ended, execution))
 
-        def ended(future: asyncio.Future[Any]) -> None:
-            if not future.cancelled():
-                self.finished.append((execution, future.result()))
-                self.wake()
-
-        running.done.add_done_callback(ended)
+    def _ended(self, execution: Execution, outcome: Outcome) -> None:
+        self.finished.append((execution, outcome))
+        self.wake()
 
     def stop(self, execution: Execution, reason: StopReason) -> None:
         """Have an execution end, for that reason; what has not begun ends in the next tick.

@@ -12,7 +12,7 @@ from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.engine.trouble import notice
 from azbatch_core.local.rules.exits import consequence, wants_retry
 from azbatch_core.local.rules.nodes import resting_state
-from azbatch_core.local.rules.recent import Recent, with_recent
+from azbatch_core.local.rules.recent import Recent, put_recent
 from azbatch_core.local.rules.tasks import number_of
 from azbatch_core.local.rules.times import ticks_of
 from azbatch_core.local.runtime.failures import failure
@@ -116,7 +116,7 @@ def note(
         exit_code,
         failed,
     )
-    node.recent = with_recent(node.recent, entry)
+    put_recent(node.recent, entry)
     account.touch(node)
 
 
@@ -132,7 +132,7 @@ def vacate(account: Account, execution: Execution) -> None:
     """Give up the node of a task, or subtask, that has ended."""
     node = execution.node
     account.leave(execution)
-    if not any(other.kind == "task" for other in account.on_node[node.key]) and node.state == "running":
+    if node.state == "running" and not account.has_tasks(node):
         account.set_node_state(node, resting_state(node.scheduling))
 
 

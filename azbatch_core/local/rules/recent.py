@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from azbatch_core.local.store.records import Doc, TaskState
 
-__all__ = ["RECENT_MOST", "Recent", "recent_document", "with_recent"]
+__all__ = ["RECENT_MOST", "Recent", "put_recent", "recent_document"]
 
 RECENT_MOST = 10
 
@@ -41,12 +41,17 @@ class Recent(NamedTuple):
     failed: Doc | None = None
 
 
-def with_recent(recent: Sequence[Row], entry: Recent) -> list[Row]:
-    """The rows of a node, oldest first, with a task that began or ended; each task is there once."""
+def put_recent(recent: list[Row], entry: Recent) -> None:
+    """Put a task that began or ended into the rows of a node, oldest first; each task is there once."""
     job, task = entry.job, entry.task
-    kept = [row for row in recent if row[1] != task or row[0] != job]
-    kept.append(tuple(entry))
-    return kept[-RECENT_MOST:]
+    for place in range(len(recent) - 1, -1, -1):  # what ends has mostly begun last
+        row = recent[place]
+        if row[1] == task and row[0] == job:
+            del recent[place]
+            break
+    recent.append(tuple(entry))
+    if len(recent) > RECENT_MOST:
+        del recent[0]
 
 
 def recent_document(row: Row, base: str) -> Doc:

@@ -58,6 +58,10 @@ class Attempt:
         )
         self._task = self._loop.create_task(self._run())
 
+    def when_over(self, action: Callable[[Outcome], object]) -> None:
+        """See `Running.when_over`."""
+        self.done.add_done_callback(lambda done: None if done.cancelled() else action(done.result()))
+
     def stop(self, cause: StopCause) -> None:
         """See `Running.stop`."""
         if self.done.done():

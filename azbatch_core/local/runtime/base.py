@@ -194,8 +194,6 @@ class Running(Protocol):
     one, a container. A coordination command that fails ends the try like any other command.
     """
 
-    done: asyncio.Future[Outcome]
-    """Resolved once, never with an exception, never during the call of `launch` or `stop`."""
     started: datetime
     """When staging began: `executionInfo.startTime`."""
 
@@ -204,10 +202,16 @@ class Running(Protocol):
         """`containerInfo` as on the wire, as far as it is known; None while there is no container."""
 
     coordinated: asyncio.Future[None] | None
-    """Resolved when a member's coordination command has returned 0; `done` alone is, if it ends before.
+    """Resolved when a member's coordination command has returned 0; never, if it ends before.
 
     None for others.
     """
+
+    def when_over(self, action: Callable[[Outcome], object]) -> None:
+        """Have `action` called, once, when all is over: never during the call of `launch` or `stop`.
+
+        One action can be given, before the loop's next turn.
+        """
 
     def proceed(self) -> None:
         """Let a coordinated member go on: run its command line or, without one, end as it is.
@@ -216,7 +220,7 @@ class Running(Protocol):
         """
 
     def stop(self, cause: StopCause) -> None:
-        """Kill the try with all its processes. `done` follows. Without effect on one that has ended.
+        """Kill the try with all its processes. Its end follows. Without effect on one that has ended.
 
         The first cause counts. Output files of a command that has run are uploaded after all causes but
         `node`, which also ends uploads that are under way.

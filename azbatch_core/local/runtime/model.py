@@ -26,7 +26,7 @@ from azbatch_core.local.runtime.reaper import kill_marked, state_mark
 from azbatch_core.local.runtime.scripted import scripted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from azbatch_core.local.clock import Clock
@@ -54,12 +54,22 @@ class _Plan(NamedTuple):
 class ModelTry:
     """A `Running` that ends when its time is over. A coordination command takes no time."""
 
-    __slots__ = ("_beside", "_cause", "_clock", "_plan", "_timer", "coordinated", "done", "started")
+    __slots__ = (
+        "_action",
+        "_beside",
+        "_cause",
+        "_clock",
+        "_plan",
+        "_timer",
+        "coordinated",
+        "outcome",
+        "started",
+    )
 
     def __init__(self, launch: Launch, clock: Clock, beside: dict[ModelTry, None]) -> None:
-        loop = asyncio.get_running_loop()
         self.started = clock.now()
-        self.done: asyncio.Future[Outcome] = loop.create_future()
+        self.outcome: Outcome | None = None
+        self._action: Callable[[Outcome], object] = _nobody
         self.coordinated: asyncio.Future[None] | None = None
         self._clock = clock
         self._beside = beside
@@ -68,7 +78,7 @@ class ModelTry:
         self._plan = _plan(launch)
         limit = launch.wall_time
         if launch.coordination_command_line is not None:
-            self.coordinated = loop.create_future()
+            self.coordinated = asyncio.get_running_loop().create_future()
             clock.call_later(0.0, self._coordinate)
             self._timer = clock.call_later(_LONGEST if limit is None else limit, self._wall_time_over)
         elif limit is not None and limit < self._plan.seconds:
@@ -80,14 +90,18 @@ class ModelTry:
     def container(self) -> None:
         """See `Running.container`; there is none."""
 
+    def when_over(self, action: Callable[[Outcome], object]) -> None:
+        """See `Running.when_over`."""
+        self._action = action
+
     def proceed(self) -> None:
         """See `Running.proceed`."""
-        if self._cause is None and not self.done.done():
+        if self._cause is None and self.outcome is None:
             self._clock.call_later(self._plan.seconds, self._end)
 
     def stop(self, cause: StopCause) -> None:
         """See `Running.stop`."""
-        if self._cause is None and not self.done.done():
+        if self._cause is None and self.outcome is None:
             self._cause = cause
             self._timer.cancel()
             self._timer = self._clock.call_later(0.0, self._end)
@@ -100,7 +114,7 @@ class ModelTry:
         self.stop("walltime")
 
     def _end(self) -> None:
-        if self.done.done():
+        if self.outcome is not None:
             return
         if self.coordinated is not None:
             self._timer.cancel()
@@ -108,7 +122,9 @@ class ModelTry:
         exit_code, failed = self._plan.exit_code, self._plan.failure
         if self._cause is not None:
             exit_code, failed = _KILLED, stop_failure(self._cause)
-        self.done.set_result(Outcome(exit_code, failed, self.started, self._clock.now(), self._cause))
+        self.outcome = Outcome(exit_code, failed, self.started, self._clock.now(), self._cause)
+        action, self._action = self._action, _nobody  # it knows who holds this try
+        action(self.outcome)
 
 
 class ModelRuntime:
@@ -177,10 +193,16 @@ class ModelRuntime:
     async def close(self) -> None:
         """See `Runtime.close`."""
         running = [item for node in self._on_node.values() for item in node]
-        for item in running:
+        ends = [asyncio.get_running_loop().create_future() for _ in running]
+        for item, end in zip(running, ends, strict=True):
+            item.when_over(end.set_result)
             item.stop("node")
-        if running:
-            await asyncio.wait([item.done for item in running])
+        if ends:
+            await asyncio.wait(ends)
+
+
+def _nobody(_: Outcome) -> None:
+    """Who is told of the end of a try until somebody wants to be."""
 
 
 def _done() -> asyncio.Future[Any]:
@@ -198,17 +220,17 @@ def _plan(launch: Launch) -> _Plan:
     if fault is not None and fault.step != "upload":
         return _Plan(0.0, None, scripted(fault, launch).info)
     try:
-        seconds, exit_code = _said(launch.environment, launch.command_line)
+        return _said(launch.environment, launch.command_line)
     except ValueError as error:
         return _Plan(0.0, None, failure("CommandLaunchFailed", Message=f"not a number: {error}"))
-    return _Plan(seconds, exit_code, exit_failure() if exit_code else None)
 
 
 @lru_cache(maxsize=4096)
-def _said(environment: tuple[tuple[str, str], ...], command_line: str) -> tuple[float, int]:
+def _said(environment: tuple[tuple[str, str], ...], command_line: str) -> _Plan:
     settings = dict(environment)
     try:
-        return _seconds(settings, command_line), int(settings.get(EXIT_CODE) or 0)
+        exit_code = int(settings.get(EXIT_CODE) or 0)
+        return _Plan(_seconds(settings, command_line), exit_code, exit_failure() if exit_code else None)
     except ValueError:
         said = (f"{name}={settings[name]!r}" for name in (SECONDS, EXIT_CODE) if name in settings)
         raise ValueError(", ".join(said)) from None

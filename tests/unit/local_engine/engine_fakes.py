@@ -16,7 +16,7 @@ from azbatch_core.local.runtime.base import Launch, NodePlace, Outcome, Package
 from azbatch_core.local.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from azbatch_core.local.runtime.base import StopCause
@@ -88,6 +88,10 @@ class FakeTry:
         """Resolve the try."""
         if not self.done.done():
             self.done.set_result(Outcome(exit_code, failed, self.started, self.clock.now(), self.cause))
+
+    def when_over(self, action: Callable[[Outcome], object]) -> None:
+        """Tell of the end."""
+        self.done.add_done_callback(lambda done: action(done.result()))
 
     def proceed(self) -> None:
         """Run the command; a subtask ends in the next turn."""

@@ -4,7 +4,7 @@ import pytest
 
 from azbatch_core.local.rules.documents import without_secrets
 from azbatch_core.local.rules.nodes import address_of
-from azbatch_core.local.rules.recent import Recent, recent_document, with_recent
+from azbatch_core.local.rules.recent import Recent, put_recent, recent_document
 from azbatch_core.local.rules.tasks import environment, number_of
 
 
@@ -44,8 +44,8 @@ def test_the_tasks_settings_win_by_name_and_keep_their_place() -> None:
 def test_recent_tasks_are_the_last_ten_each_once() -> None:
     recent: list = []
     for n in range(12):
-        recent = with_recent(recent, Recent("j", str(n), "running", None, 0, 0, started=1))
-    recent = with_recent(recent, Recent("j", "5", "completed", None, 0, 0, started=1, ended=2, exit_code=0))
+        put_recent(recent, Recent("j", str(n), "running", None, 0, 0, started=1))
+    put_recent(recent, Recent("j", "5", "completed", None, 0, 0, started=1, ended=2, exit_code=0))
     docs = [recent_document(row, "http://here") for row in recent]
     assert [doc["taskId"] for doc in docs] == ["2", "3", "4", "6", "7", "8", "9", "10", "11", "5"]
     assert docs[-1] == {

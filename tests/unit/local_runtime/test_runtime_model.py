@@ -25,9 +25,13 @@ def _runtime(clock: VirtualClock) -> ModelRuntime:
 
 async def _ended(launch: Launch) -> tuple[float, Outcome]:
     clock = VirtualClock()
-    running = _runtime(clock).launch(launch)
-    took = await clock.advance_until(running.done.done, 10**9)
-    return took, running.done.result()
+    told: list[Outcome] = []
+    _runtime(clock).launch(launch).when_over(told.append)
+    assert not told
+    took = await clock.advance_until(lambda: bool(told), 10**9)
+    await clock.advance(1000)
+    (outcome,) = told
+    return took, outcome
 
 
 @pytest.mark.parametrize(
@@ -85,9 +89,10 @@ async def test_a_stopped_task_ends_at_once_for_the_first_cause() -> None:
     running = _runtime(clock).launch(_launch("sleep 60"))
     running.stop("user")
     running.stop("node")
-    assert not running.done.done()
+    assert running.outcome is None
     await clock.advance()
-    outcome = running.done.result()
+    outcome = running.outcome
+    assert outcome is not None
     assert (outcome.exit_code, outcome.stopped) == (-9, "user")
     assert outcome.failure is not None
     assert outcome.failure["code"] == "TaskEnded"
@@ -99,10 +104,12 @@ async def test_a_node_that_goes_and_a_service_that_closes_end_their_tasks() -> N
     first = runtime.launch(_launch("sleep 60"))
     runtime.remove_node(PLACE)
     await clock.advance()
-    assert first.done.result().stopped == "node"
+    assert first.outcome is not None
+    assert first.outcome.stopped == "node"
     second = runtime.launch(_launch("sleep 60"))
     await runtime.close()
-    assert second.done.result().stopped == "node"
+    assert second.outcome is not None
+    assert second.outcome.stopped == "node"
 
 
 async def test_a_member_of_a_gang_waits_to_be_told_to_proceed() -> None:
@@ -111,7 +118,8 @@ async def test_a_member_of_a_gang_waits_to_be_told_to_proceed() -> None:
     await clock.advance(1000)
     assert running.coordinated is not None
     assert running.coordinated.done()
-    assert not running.done.done()
+    assert running.outcome is None
     running.proceed()
     await clock.advance(60)
-    assert running.done.result().succeeded
+    assert running.outcome is not None
+    assert running.outcome.succeeded
