@@ -30,8 +30,10 @@ class Counts:
 
     def move(self, old: str, new: str, slots: int) -> None:
         """Count one task as something else."""
-        self.add(old, -1, -slots)
-        self.add(new, 1, slots)
+        self.tasks[old] -= 1
+        self.slots[old] -= slots
+        self.tasks[new] += 1
+        self.slots[new] += slots
 
     @property
     def unfinished(self) -> int:

@@ -22,7 +22,7 @@ completes it; `delete` has nothing left to change.
 _RANK: dict[StopReason | None, int] = {None: 0, "lost": 1, "requeue": 2, "terminate": 3, "delete": 4}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Execution:
     """A task, or a start, preparation or release task, that occupies a node.
 

@@ -6,7 +6,7 @@ or tasks: ten thousand nodes cost as much as one. Samples are steps: each holds 
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from typing import TYPE_CHECKING, NamedTuple
 
 from azbatch_core.local.rules.times import ticks_of
@@ -70,15 +70,15 @@ class History:
     """The samples and spans of one account. The engine tells it of each change as it makes it."""
 
     def __init__(self) -> None:
-        self.nodes: dict[int, Counter[str]] = {}
+        self.nodes: defaultdict[int, Counter[str]] = defaultdict(Counter)
         self._running: Counter[int] = Counter()
         self._samples: dict[int, list[Sample]] = {}
-        self._spans: deque[Span] = deque(maxlen=_SPANS_MOST)
+        self._ended: deque[tuple[tuple[int, str, TaskKind, str, str], Outcome]] = deque(maxlen=_SPANS_MOST)
         self._changed: set[int] = set()
 
     def node_moved(self, pool: int, old: str | None, new: str | None) -> None:
         """A node of a pool went from one state to another; None: it was not there, or is not any more."""
-        counts = self.nodes.setdefault(pool, Counter())
+        counts = self.nodes[pool]
         if old is not None:
             counts[old] -= 1
         if new is not None:
@@ -92,12 +92,8 @@ class History:
 
     def ended(self, execution: Execution, outcome: Outcome | None) -> None:
         """A try is over; one that never began leaves no trace."""
-        if outcome is None:
-            return
-        result = "success" if outcome.succeeded else "failure"
-        if outcome.stopped in {"user", "node"}:
-            result = "stopped"
-        self._spans.append(_span(execution, ticks_of(outcome.started), ticks_of(outcome.ended), result))
+        if outcome is not None:
+            self._ended.append((_what(execution), outcome))
 
     def forget_pool(self, pool: int) -> None:
         """A pool is gone."""
@@ -134,7 +130,7 @@ class History:
     def present(self, account: Account, pool: Pool) -> Sample:
         """A pool at this moment."""
         jobs = account.pool_jobs.get(pool.id.lower(), {})
-        counts = self.nodes.get(pool.key, Counter())
+        counts = self.nodes[pool.key]
         return Sample(
             at=account.now(),
             queued=sum(account.counts[key].ready for key in jobs),
@@ -156,11 +152,12 @@ class History:
         """Tries on a pool's nodes that ran after `since`: at most `most` that run, the latest that ended."""
         running = [span for span, _ in zip(_running(account, pool), range(most), strict=False)]
         done: list[Span] = []
-        for span in reversed(self._spans):
-            if len(done) == most or (span.ended or 0) < since:
+        for what, outcome in reversed(self._ended):
+            ended = ticks_of(outcome.ended)
+            if len(done) == most or ended < since:
                 break
-            if span.pool == pool:
-                done.append(span)
+            if what[0] == pool:
+                done.append(Span(*what, ticks_of(outcome.started), ended, _result(outcome)))
         return done[::-1] + running
 
 
@@ -168,17 +165,16 @@ def _running(account: Account, pool: int) -> Iterator[Span]:
     for key in account.pool_nodes.get(pool, ()):
         for execution in account.on_node[key]:
             if execution.running is not None:
-                yield _span(execution, ticks_of(execution.running.started), None, "running")
+                yield Span(*_what(execution), ticks_of(execution.running.started), None, "running")
 
 
-def _span(execution: Execution, started: int, ended: int | None, result: str) -> Span:
-    return Span(
-        pool=execution.node.pool,
-        node=execution.node.id,
-        kind=execution.kind,
-        job="" if execution.job is None else execution.job.id,
-        task=execution.task_id,
-        started=started,
-        ended=ended,
-        result=result,
-    )
+def _what(execution: Execution) -> tuple[int, str, TaskKind, str, str]:
+    """The first fields of a span."""
+    node, job = execution.node, execution.job
+    return node.pool, node.id, execution.kind, "" if job is None else job.id, execution.task_id
+
+
+def _result(outcome: Outcome) -> str:
+    if outcome.stopped in {"user", "node"}:
+        return "stopped"
+    return "success" if outcome.succeeded else "failure"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class FreeSlots:
         self._free: dict[int, int] = {}
         # As ordered sets: among equals, the one that has waited longest. A plain dict would look at the gap
         # that each node taken from its front has left, again and again.
-        self._by_free: dict[int, OrderedDict[int, None]] = {}
+        self._by_free: defaultdict[int, OrderedDict[int, None]] = defaultdict(OrderedDict)
 
     def __contains__(self, node: int) -> bool:
         return node in self._free
@@ -39,7 +39,7 @@ class FreeSlots:
         """A node is usable, with so many free slots."""
         self.drop(node)
         self._free[node] = free
-        self._by_free.setdefault(free, OrderedDict())[node] = None
+        self._by_free[free][node] = None
 
     def drop(self, node: int) -> None:
         """A node is not usable; fine if it was not."""

@@ -16,8 +16,8 @@ __all__ = ["Moves"]
 
 _PLACE = """
 UPDATE tasks SET previous=state, previous_since=since, state=?, since=?, pool_id=?, node_id=?, node=?,
-  placed=1, started=?, ended=NULL, exit_code=NULL, failure=NULL, container=NULL, expires=NULL, cleaned=0,
-  stopping=NULL, launches=launches+? WHERE seq=?
+  launches=launches+?, started=?, placed=1, ended=NULL, exit_code=NULL, failure=NULL, container=NULL,
+  expires=NULL, cleaned=0, stopping=NULL WHERE seq=?
 """
 _COMPLETE = """
 UPDATE tasks SET previous=state, previous_since=since, state='completed', since=?, started=?, placed=?,
@@ -31,38 +31,45 @@ UPDATE tasks SET previous=?, previous_since=?, pool_id=?, node_id=?, node=?, cle
 
 
 class Moves:
-    """What is not written yet, by the number of the task: a statement and its values."""
+    """What is not written yet: the values of a statement, by the number of the task."""
 
     def __init__(self) -> None:
-        self._held: dict[int, tuple[str, tuple[Any, ...]]] = {}
+        self._placed: dict[int, tuple[Any, ...]] = {}
+        self._completed: dict[int, tuple[Any, ...]] = {}
+        self._both: dict[int, tuple[Any, ...]] = {}
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._placed) + len(self._completed) + len(self._both)
 
     def any_of(self, seqs: Iterable[int]) -> bool:
         """Whether one of these tasks has moved."""
-        return not self._held.keys().isdisjoint(seqs)
+        return any(seq in self._placed or seq in self._completed or seq in self._both for seq in seqs)
 
     def place(self, seq: int, *values: Any) -> None:
         """Active to preparing or running; values as `_PLACE` has them."""
-        self._held[seq] = (_PLACE, (*values, seq))
+        self._placed[seq] = values
 
     def complete(self, seq: int, *values: Any) -> None:
         """To completed; values as `_COMPLETE` has them."""
-        held = self._held.get(seq)
-        if held is None:
-            self._held[seq] = (_COMPLETE, (*values, seq))
+        placed = self._placed.pop(seq, None)
+        if placed is None:
+            self._completed[seq] = values
         else:
-            state, since, pool_id, node_id, node, _, launches, _ = held[1]
-            self._held[seq] = (_BOTH, (state, since, pool_id, node_id, node, launches, *values, seq))
+            self._both[seq] = placed[:-1] + values  # but for when it started: the end knows
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Write them all, inside a transaction."""
-        held = [self._held[seq] for seq in sorted(self._held)]  # neighbours in the table one after the other
-        for statement in (_PLACE, _COMPLETE, _BOTH):
-            connection.executemany(statement, [values for kind, values in held if kind is statement])
-        self._held.clear()
+        for statement, held in (
+            (_PLACE, self._placed),
+            (_COMPLETE, self._completed),
+            (_BOTH, self._both),
+        ):
+            # Neighbours in the table follow one another.
+            connection.executemany(statement, ((*held[seq], seq) for seq in sorted(held)))
+        self.forget()
 
     def forget(self) -> None:
         """They are not to be written any more."""
-        self._held.clear()
+        self._placed.clear()
+        self._completed.clear()
+        self._both.clear()

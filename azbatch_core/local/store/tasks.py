@@ -247,8 +247,8 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
         self, seq: int, state: Literal["preparing", "running"], now: int, node: Node, started: int | None
     ) -> None:
         """Active to preparing or running, on a node."""
-        values = (state, now, node.pool_id, node.id, node.key, started, state == "running")
-        self._home.moves.place(seq, *values)
+        launches = state == "running"
+        self._home.moves.place(seq, state, now, node.pool_id, node.id, node.key, launches, started)
 
     def run(self, seq: int, now: int, started: int) -> None:
         """Preparing to running."""
