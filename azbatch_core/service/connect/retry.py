@@ -17,6 +17,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+import tenacity
+
 from azbatch_core.errors import AzBatchError, ServiceUnavailable, Throttled
 
 if TYPE_CHECKING:
@@ -104,26 +106,41 @@ def run(
         draw: Random numbers in [0, 1).
     """
     started = clock()
-    attempt = 0
-    while True:
-        attempt += 1
-        try:
-            return function()
-        except AzBatchError as error:
-            wait = backoff(attempt, retry_after(error), settings, draw())
-            limit = (
-                settings.attempts if answered() else min(settings.attempts, settings.first_contact_attempts)
-            )
-            out_of_time = clock() - started + wait > settings.total_time
-            if not is_transient(error) or out_of_time or attempt >= limit:
-                raise
-            LOG.debug(
-                "%s: %s; attempt %d of %d failed, the next in %.1f s",
-                name,
-                error.code or error.message,
-                attempt,
-                limit,
-                wait,
-            )
-            on_retry(error, wait)
-        sleep(wait)
+
+    def limit() -> int:
+        return settings.attempts if answered() else min(settings.attempts, settings.first_contact_attempts)
+
+    def wait(state: tenacity.RetryCallState) -> float:
+        return backoff(state.attempt_number, retry_after(_error(state)), settings, draw())
+
+    def stop(state: tenacity.RetryCallState) -> bool:
+        # tenacity works out the wait before it asks whether to stop.
+        out_of_time = clock() - started + state.upcoming_sleep > settings.total_time
+        return out_of_time or state.attempt_number >= limit()
+
+    def log(state: tenacity.RetryCallState) -> None:
+        error = _error(state)
+        LOG.debug(
+            "%s: %s; attempt %d of %d failed, the next in %.1f s",
+            name,
+            getattr(error, "code", None) or getattr(error, "message", type(error).__name__),
+            state.attempt_number,
+            limit(),
+            state.upcoming_sleep,
+        )
+        on_retry(error, state.upcoming_sleep)
+
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception(is_transient),
+        wait=wait,
+        stop=stop,
+        before_sleep=log,
+        sleep=sleep,
+        reraise=True,
+    )
+    return retrying(function)
+
+
+def _error(state: tenacity.RetryCallState) -> BaseException:
+    error = state.outcome.exception() if state.outcome else None
+    return error or AzBatchError("no error")
