@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 import service_figures
+import torchx_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,39 +77,6 @@ def one_task(runs: int) -> None:
     print(f"{'azbatch run -- true, cold':32} {statistics.median(times):8.2f} s")
 
 
-def torchx(runs: int) -> None:
-    """`torchx run` of a hello on the local service, beside TorchX's own `local_cwd`, taken in turns."""
-    program = Path(sys.executable).with_name("torchx")
-    if not program.exists():
-        print(f"{'torchx run':32} TorchX is not installed beside this Python")
-        return
-    _local("start")
-    hello = ("utils.echo", "--msg", "hi")
-    beside = (str(program), "run", "-s", "local_cwd", *hello)
-    ours = (str(program), "run", "-s", "azure_batch", "-cfg", "account=local", *hello)
-    walls: dict[tuple[str, ...], list[float]] = {ours: [], beside: []}
-    processors: dict[tuple[str, ...], list[float]] = {ours: [], beside: []}
-    with tempfile.TemporaryDirectory() as empty:
-        for turn, command in [(turn, command) for turn in range(runs + 1) for command in (beside, ours)]:
-            spent, began = _children(), time.perf_counter()
-            subprocess.run(command, check=True, capture_output=True, cwd=empty)
-            if turn:
-                walls[command].append(time.perf_counter() - began)
-                processors[command].append(_children() - spent)
-    for what, taken in (("by the clock", walls), ("processor time", processors)):
-        for kind, chosen in (("median", statistics.median), ("least", min)):
-            mine, theirs = chosen(taken[ours]), chosen(taken[beside])
-            name = f"torchx run, {what}, {kind}"
-            print(f"{name:36} {mine:4.2f} s   local_cwd: {theirs:.2f} s   (ratio {mine / theirs:.2f})")
-    print(f"load: {os.getloadavg()[0]:.1f}")
-
-
-def _children() -> float:
-    """The processor time of the processes that were waited for, in seconds."""
-    spent = os.times()
-    return spent.children_user + spent.children_system
-
-
 def throughput(runs: int) -> None:
     """A thousand `true` tasks on 4 nodes of 4 slots, beside bare subprocesses, sixteen at a time."""
     from azbatch_core import AzureBatch, JobSpec, ManagedPool, TaskSpec
@@ -152,9 +120,9 @@ def memory(_runs: int) -> None:
 FIGURES = {
     "startup": startup,
     "one-task": one_task,
-    "torchx": torchx,
     "throughput": throughput,
     "memory": memory,
+    **torchx_figures.FIGURES,
     **service_figures.FIGURES,
 }
 
