@@ -144,6 +144,24 @@ def test_ctrl_c_while_a_run_is_waited_for(torchx: Commands) -> None:
     assert torchx("cancel", handle).code == 0
 
 
+def test_a_reader_that_has_enough(torchx: Commands) -> None:
+    """`torchx log HANDLE | head -1` ends without a word."""
+    handle = torchx.run("--wait", "utils.sh", "seq", "1", "100000")
+    with subprocess.Popen(
+        [str(BIN / "torchx"), "log", handle],
+        cwd=torchx.folder,
+        env=torchx.variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as log:
+        assert log.stdout is not None
+        assert log.stderr is not None
+        assert log.stdout.readline().endswith(" 1\n")
+        log.stdout.close()
+        assert "BrokenPipeError" not in log.stderr.read()
+
+
 def test_an_entry_point_is_looked_up_once() -> None:
     asked: list[tuple[object, ...]] = []
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 import threading
 from functools import lru_cache
@@ -44,6 +45,7 @@ def set_up() -> None:
     # What a command imports stays; looking through it again and again, and at its end, takes a tenth of it.
     gc.set_threshold(_NEW_OBJECTS)
     atexit.register(gc.freeze)
+    atexit.register(_drain)
     # TorchX asks for the same entry point for each component that a file holds, and each time all metadata of
     # all installed packages is read: half of the command's time.
     entrypoints.load = remembering(entrypoints.load)
@@ -79,12 +81,22 @@ def remembering(function: Callable[..., T]) -> Callable[..., T]:
 
 def _told(error: BaseException | None) -> bool:
     """Whether an error is ours to tell. Then it was told: a line, once in whatever threads it comes up."""
+    if isinstance(error, BrokenPipeError):
+        return True  # whoever read the output has what it wanted (`| head`)
     line = _line(error)
     if line is None:
         return False
     compat.complain(line)
     compat.LOG.debug("where it came from", exc_info=error)
     return True
+
+
+def _drain() -> None:
+    """Write out what waits to be written; where nobody reads it, throw it away, or Python would complain."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _line(error: BaseException | None) -> str | None:
