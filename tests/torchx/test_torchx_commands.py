@@ -60,11 +60,17 @@ def test_an_app_from_its_start_to_its_removal(torchx: Commands, batch: AzureBatc
     assert "Traceback" not in gone.err
 
 
-def test_the_log_of_a_replica_that_is_not_there(torchx: Commands) -> None:
+def test_logs_that_cannot_be_had(torchx: Commands) -> None:
     handle = torchx.run("--wait", "utils.echo")
-    ended = torchx("log", f"{handle}/echo/1")
-    assert "has no replica 1 of a role 'echo'" in ended.err
-    assert "Traceback" not in ended.err
+    for words, said in (
+        ((f"{handle}/echo/1",), "has no replica 1 of a role 'echo'"),
+        ((f"{handle}/nope/0",), "has no replica 0 of a role 'nope'"),
+        (("--regex", "a(b", handle), "'a(b' is no regular expression: missing )"),
+    ):
+        ended = torchx("log", *words)
+        assert said in ended.err
+        assert "Traceback" not in ended.err
+        assert ended.code == 1
 
 
 def test_output_comes_as_it_is_written_and_ends(torchx: Commands) -> None:

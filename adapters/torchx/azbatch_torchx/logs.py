@@ -6,7 +6,7 @@ import logging
 import re
 from typing import TYPE_CHECKING, Final
 
-from azbatch_core import AzBatchError
+from azbatch_core import AzBatchError, SpecError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,6 +53,13 @@ def of_task(
 
 
 def matching(found: Iterable[str], regex: str | None) -> Iterator[str]:
-    """The lines in which an expression is found."""
-    wanted = re.compile(regex) if regex else None
+    """The lines in which an expression is found.
+
+    Raises:
+        SpecError: It is no regular expression.
+    """
+    try:
+        wanted = re.compile(regex) if regex else None
+    except re.error as error:
+        raise SpecError(f"{regex!r} is no regular expression: {error}", field="regex") from None
     return (line for line in found if wanted is None or wanted.search(line))

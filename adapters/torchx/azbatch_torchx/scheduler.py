@@ -9,29 +9,27 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import timezone
 from typing import TYPE_CHECKING, Any, Dict, Final  # the config type, which TorchX looks at
 
 from torchx import specs
 from torchx.schedulers.api import DescribeAppResponse, ListAppResponse, Scheduler
-from torchx.specs import AppDryRunInfo, AppState, ReplicaStatus, RoleStatus
+from torchx.specs import AppDryRunInfo, AppState
 from torchx.workspace.api import WorkspaceMixin
 
 from azbatch_torchx import app_ids, command_line, compat, options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from azbatch_core import AzBatchError, AzureBatch, JobHandle, JobStatus, MemberStatus, TaskStatus
+    from azbatch_core import AzBatchError, AzureBatch, JobHandle, JobStatus, TaskStatus
     from azbatch_torchx.building import Images, Workspaces
     from azbatch_torchx.request import Request
-    from azbatch_torchx.stamp import AppStamp, RoleStamp
+    from azbatch_torchx.stamp import AppStamp
     from azbatch_torchx.workspace import Archive
 
-FRESH: Final = 0.2
-"""Seconds for which one look at an app is good enough: a log of N replicas describes it N times at once."""
 _HANDLES: Final = 32
 
 
@@ -123,7 +121,7 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
         Raises:
             AzBatchError: The account cannot be asked.
         """
-        from azbatch_torchx import links, stamp, states
+        from azbatch_torchx import described, links, stamp, states
 
         found = self._look(app_id)
         if found is None:
@@ -141,8 +139,10 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
             structured_error_msg=states.first_error_file(status) or specs.NONE,
             ui_url=links.of_job(client.account, status.id),
             metadata=stamp.own_metadata(status.metadata),
-            roles=[_role(role) for role in app.roles],
-            roles_statuses=[_role_status(role, by_id.get(role.task.lower()), job) for role in app.roles],
+            roles=[described.role(role) for role in app.roles],
+            roles_statuses=[
+                described.role_status(role, by_id.get(role.task.lower()), job) for role in app.roles
+            ],
         )
 
     def describe_native(self, app_id: str) -> AppDryRunInfo | None:
@@ -208,14 +208,19 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
 
         `since` and `until` choose as far as lines carry a time. What is gone with its node is read from its
         copy in storage if there is one; otherwise there are no lines, and a logged line says why. So it is
-        where there is no such app, role or replica.
+        where there is no such app, role or replica; in the command `torchx` that is an error.
+
+        Raises:
+            SpecError: `regex` is no regular expression.
+            AzBatchError: The account cannot be asked.
         """
+        from azbatch_core import NotFound
         from azbatch_torchx import links, log_times, logs
 
         found = self._look(app_id)
         role = found[1].role(role_name) if found else None
         if found is None or role is None or not 0 <= k < role.replicas:
-            compat.complain(f"{app_id} has no replica {k} of a role {role_name!r}")
+            _complain(NotFound(f"{app_id} has no replica {k} of a role {role_name!r}"))
             return ()
         stream = logs.STREAMS[getattr(streams, "value", streams)]
         member = k if role.replicas > 1 else None
@@ -286,14 +291,14 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
     def _look(self, app_id: str) -> tuple[AzureBatch, AppStamp, JobStatus, Iterable[TaskStatus]] | None:
         """The app at one moment; None where there is no such app, or the job is none of TorchX's."""
         from azbatch_core import NotFound
-        from azbatch_torchx import stamp
+        from azbatch_torchx import described, stamp
 
         found = self._find(app_id)
         if found is None:
             return None
         client, job = found
         try:
-            status, tasks = job.look(FRESH)
+            status, tasks = job.look(described.FRESH)
         except NotFound:
             return None
         app = stamp.read(status.metadata)
@@ -359,35 +364,6 @@ def _replaced(role: specs.Role, app_id: str) -> specs.Role:
 
     replica_id = "0" if role.num_replicas == 1 else gangs.REPLICA_ID
     return compat.replaced(role, app_id=app_id, replica_id=replica_id, rank0_env=gangs.RANK0_ENV)
-
-
-def _role(role: RoleStamp) -> specs.Role:
-    return compat.make(specs.Role, name=role.name, image=role.image, num_replicas=role.replicas)
-
-
-def _role_status(role: RoleStamp, task: TaskStatus | None, job: JobHandle) -> RoleStatus:
-    from azbatch_core import NotFound
-    from azbatch_torchx import states
-
-    replicas: Sequence[TaskStatus | MemberStatus | None] = [task] * role.replicas
-    if role.replicas > 1 and task is not None:
-        with suppress(NotFound):  # it was deleted since
-            members = job.members(task.id, max_age=FRESH)
-            replicas = members[: role.replicas]
-    return RoleStatus(
-        role=role.name,
-        replicas=[
-            compat.make(
-                ReplicaStatus,
-                id=number,
-                state=AppState[states.replica_state(replica)],
-                role=role.name,
-                hostname=(replica.node_id if replica else None) or "",
-                structured_error_msg=states.error_file(replica) or specs.NONE,
-            )
-            for number, replica in enumerate(replicas)
-        ],
-    )
 
 
 def create_scheduler(session_name: str, **kwargs: object) -> AzureBatchScheduler:  # noqa: ARG001  # TorchX passes what it has
