@@ -17,12 +17,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-import tenacity
-
 from azbatch_core.errors import AzBatchError, ServiceUnavailable, Throttled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import tenacity
 
 __all__ = ["RetrySettings", "backoff", "is_transient", "run"]
 
@@ -106,6 +106,18 @@ def run(
         draw: Random numbers in [0, 1).
     """
     started = clock()
+    try:
+        return function()
+    except AzBatchError as error:
+        if not is_transient(error):
+            raise
+        failed = [error]
+    import tenacity  # takes longer than a request, so only where one failed
+
+    def again() -> T:
+        if failed:
+            raise failed.pop()
+        return function()
 
     def limit() -> int:
         return settings.attempts if answered() else min(settings.attempts, settings.first_contact_attempts)
@@ -138,7 +150,7 @@ def run(
         sleep=sleep,
         reraise=True,
     )
-    return retrying(function)
+    return retrying(again)
 
 
 def _error(state: tenacity.RetryCallState) -> BaseException:
