@@ -31,7 +31,18 @@ SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
 
 nox.needs_version = ">=2024.10.9"
 nox.options.default_venv_backend = "uv|virtualenv"
-nox.options.sessions = ["lint", "types", "imports", "tests", "contract", "interop", "torchx", "docs", "demo"]
+nox.options.sessions = [
+    "lint",
+    "types",
+    "imports",
+    "tests",
+    "contract",
+    "interop",
+    "torchx",
+    "galaxy",
+    "docs",
+    "demo",
+]
 nox.options.reuse_existing_virtualenvs = True
 os.environ.setdefault("UV_PYTHON_DOWNLOADS", "never")
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 STARTS_WITHIN = 400.0
 ENDS_WITHIN = 60.0
 """Seconds after which a start or an end is a failure, on the slowest machine."""
+_WITH_US = ("setpriv", "--pdeathsig", "TERM")
+"""Has a program end when whoever started it is gone, even where the tests are killed."""
 _POLL_SECONDS = 0.1
 _TAIL_BYTES = 20_000
 
@@ -49,7 +51,9 @@ def until(condition: Callable[[], bool], within: float, what: Callable[[], str])
 
 
 class Program:
-    """A program that is started and ended any number of times; its group of processes is its own.
+    """A program that is started and ended any number of times, and ends with the tests at the latest.
+
+    Its group of processes is its own.
 
     Args:
         words: Its command line. Secrets have no place in it.
@@ -92,7 +96,7 @@ class Program:
         assert self._process is None, f"{self._words[0]} runs already"
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
-                self._words,
+                [*_WITH_US, *self._words],
                 cwd=self._folder,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
