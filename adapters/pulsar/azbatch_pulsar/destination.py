@@ -54,7 +54,7 @@ class Destination(Spec):
     """The parameters of a destination, without their prefix. Each is optional."""
 
     account: str | None = Field(
-        default=None, description="The account: a name from `azbatch accounts`, such as local."
+        default=None, description="The account: a name from `azbatch account list`, such as local."
     )
     pool: str | None = Field(
         default=None,
