@@ -55,7 +55,7 @@ def _fill_from(account: Account, pool: Pool, free: FreeSlots, job: Job, kept: Ke
         if row.slots >= smallest_refused:
             continue
         spec: Doc = orjson.loads(row.spec)
-        preferred = _preferred(account, pool, row, spec)
+        preferred = _preferred(account, pool, spec) if _AFFINITY in row.spec else None
         if row.seq == job.manager:
             if not _start_manager(account, pool, job, row, spec, closed=kept.nodes):
                 return
@@ -81,8 +81,6 @@ def _start_manager(
     return True
 
 
-def _preferred(account: Account, pool: Pool, row: ReadyTask, spec: Doc) -> int | None:
-    if _AFFINITY not in row.spec:
-        return None
+def _preferred(account: Account, pool: Pool, spec: Doc) -> int | None:
     node = account.find_node(pool, wanted_node(spec))
     return None if node is None else node.key

@@ -12,7 +12,7 @@ from azbatch_core.local.engine.launching import launch
 from azbatch_core.local.engine.trouble import notice
 from azbatch_core.local.rules.exits import consequence, wants_retry
 from azbatch_core.local.rules.nodes import resting_state
-from azbatch_core.local.rules.recent import Recent, put_recent
+from azbatch_core.local.rules.recent import put_recent
 from azbatch_core.local.rules.tasks import number_of
 from azbatch_core.local.rules.times import ticks_of
 from azbatch_core.local.runtime.failures import failure
@@ -104,7 +104,7 @@ def note(
 ) -> None:
     """Put a task that began or ended among the node's recent ones; `retries` and `requeues` are new ones."""
     node = execution.node
-    entry = Recent(
+    row = (  # as `Recent` has them
         job.id,
         execution.task_id,
         state,
@@ -116,7 +116,7 @@ def note(
         exit_code,
         failed,
     )
-    put_recent(node.recent, entry)
+    put_recent(node.recent, row)
     account.touch(node)
 
 
@@ -145,7 +145,10 @@ def fate(execution: Execution, outcome: Outcome | None) -> Fate:
         return reason or "terminate"
     # It ended by itself, be it a moment before it was to be stopped.
     if reason != "terminate" and wants_retry(
-        outcome.exit_code, outcome.failure, execution.retries, _retries(execution.spec)
+        outcome.exit_code,
+        outcome.failure,
+        execution.retries,
+        execution.spec["constraints"]["maxTaskRetryCount"],
     ):
         return "retry"
     return "judge"
@@ -165,11 +168,6 @@ def conclude(account: Account, execution: Execution, outcome: Outcome | None, wh
         _complete(account, execution, job, outcome, failure("TaskEnded"), judged=False)
     else:
         _complete(account, execution, job, outcome, outcome.failure, judged=True)
-
-
-def _retries(spec: Doc) -> int:
-    allowed: int = spec["constraints"]["maxTaskRetryCount"]
-    return allowed
 
 
 def _go_back(

@@ -57,7 +57,8 @@ def consequence(spec: Doc, exit_code: int | None, failure: Doc | None, *, acts: 
     and satisfies; a failure blocks, and ends the job if `acts` (its `onTaskFailure` is
     `performexitoptionsjobaction`).
     """
-    options = _matching(spec.get("exitConditions") or {}, exit_code, failure) or {}
+    conditions = spec.get("exitConditions")
+    options = (_matching(conditions, exit_code, failure) or {}) if conditions else {}
     fine = failure is None
     job_action: JobAction = options.get("jobAction") or ("none" if fine else "terminate")
     dependency = options.get("dependencyAction") or ("satisfy" if fine else "block")

@@ -54,7 +54,9 @@ class FreeSlots:
         """
         free = self._free.get(node)
         if free is not None:
-            self.put(node, free - slots)
+            del self._by_free[free][node]
+            self._free[node] = free - slots
+            self._by_free[free - slots][node] = None
 
     def having(self, slots: int) -> list[int]:
         """All nodes with so many free slots; among equals, those that have waited longest come first."""

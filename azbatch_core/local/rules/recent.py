@@ -41,15 +41,15 @@ class Recent(NamedTuple):
     failed: Doc | None = None
 
 
-def put_recent(recent: list[Row], entry: Recent) -> None:
+def put_recent(recent: list[Row], row: Row) -> None:
     """Put a task that began or ended into the rows of a node, oldest first; each task is there once."""
-    job, task = entry.job, entry.task
+    job, task = row[:2]
     for place in range(len(recent) - 1, -1, -1):  # what ends has mostly begun last
-        row = recent[place]
-        if row[1] == task and row[0] == job:
+        earlier = recent[place]
+        if earlier[1] == task and earlier[0] == job:
             del recent[place]
             break
-    recent.append(tuple(entry))
+    recent.append(row)
     if len(recent) > RECENT_MOST:
         del recent[0]
 

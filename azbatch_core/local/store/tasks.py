@@ -226,9 +226,9 @@ CREATE INDEX tasks_expiring ON tasks (expires) WHERE expires IS NOT NULL;
     def insert(self, rows: Iterable[NewTask]) -> None:
         """Add tasks that are known to be new."""
         self._home.begin().executemany(
-            "INSERT INTO tasks (job,id,number,waiting,slots,instances,created,modified,since,spec)"
-            " VALUES (:job,:id,:number,:waiting,:slots,:instances,:modified,:modified,:modified,:spec)",
-            (row._asdict() for row in rows),
+            "INSERT INTO tasks (job,id,number,waiting,slots,modified,spec,instances,created,since)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?)",
+            ((*row, row.modified, row.modified) for row in rows),
         )
 
     def is_satisfied(self, seq: int) -> bool:
