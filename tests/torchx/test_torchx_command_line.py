@@ -12,11 +12,20 @@ import pytest
 from conftest import BIN, WITHIN, Commands, Ended
 from torchx.specs import InvalidRunConfigException
 
-from azbatch_torchx import command_line
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+COUNTED = """
+from torchx.specs import AppDef, Role, resource
+from torchx.util import entrypoints
+
+
+def hello() -> AppDef:
+    found = [entrypoints.metadata.entry_points() for _ in range(2)]
+    print("read again:", found[0] is not found[1])
+    role = Role(name="r", image="alpine:3.20", entrypoint="true", resource=resource(cpu=1, memMB=64))
+    return AppDef(name="counted", roles=[role])
+"""
 RUN = ("run", "-s", "azure_batch", "-cfg")
 MISSING = "azure_batch://torchx/here:nosuch"
 
@@ -162,18 +171,12 @@ def test_a_reader_that_has_enough(torchx: Commands) -> None:
         assert "BrokenPipeError" not in log.stderr.read()
 
 
-def test_an_entry_point_is_looked_up_once() -> None:
-    asked: list[tuple[object, ...]] = []
-
-    def load(*words: object, default: object = None) -> object:
-        asked.append((*words, default))
-        return default
-
-    ask = command_line.remembering(load)
-    assert [ask("group", "name", default=1) for _ in range(3)] == [1, 1, 1]
-    assert ask("group", "name", default=2) == 2
-    assert [ask("group", default=[]) for _ in range(2)] == [[], []]
-    assert asked == [("group", "name", 1), ("group", "name", 2), ("group", []), ("group", [])]
+def test_what_is_installed_is_read_once(torchx: Commands) -> None:
+    """TorchX reads the metadata of all packages for each component that it looks at."""
+    (torchx.folder / "counted.py").write_text(COUNTED)
+    ended = torchx(*RUN, "account=here", "counted.py:hello", PYTHONPATH=str(torchx.folder))
+    assert ended.code == 0, ended.err
+    assert "read again: False" in ended.out
 
 
 @pytest.mark.parametrize("word", ["true", "1", "YES", "on"])

@@ -12,7 +12,8 @@ import os
 import sys
 import threading
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Final
 
 from torchx.specs.api import UnknownAppException
 from torchx.util import entrypoints
@@ -20,10 +21,8 @@ from torchx.util import entrypoints
 from azbatch_torchx import compat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import TracebackType
 
-T = TypeVar("T")
 _PROGRAM: Final = "torchx.cli.main"
 _NEW_OBJECTS: Final = 50_000
 _JUDGES: Final = {"torchx.runner.api", "torchx.specs"}
@@ -46,9 +45,9 @@ def set_up() -> None:
     gc.set_threshold(_NEW_OBJECTS)
     atexit.register(gc.freeze)
     atexit.register(_drain)
-    # TorchX asks for the same entry point for each component that a file holds, and each time all metadata of
-    # all installed packages is read: half of the command's time.
-    entrypoints.load = remembering(entrypoints.load)
+    # For each component that a file holds TorchX asks for entry points, and each time reads the metadata of
+    # all that is installed: half of the command's time.
+    entrypoints.metadata = SimpleNamespace(entry_points=lru_cache(entrypoints.metadata.entry_points))
     shown, shown_of_thread = sys.excepthook, threading.excepthook
 
     def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -60,23 +59,6 @@ def set_up() -> None:
             shown_of_thread(args)
 
     sys.excepthook, threading.excepthook = show, show_of_thread
-
-
-def remembering(function: Callable[..., T]) -> Callable[..., T]:
-    """A function of hashable arguments that is asked once for each; with others, whenever it is called."""
-    answers: dict[object, T] = {}
-
-    def ask(*args: object, **kwargs: object) -> T:
-        asked = (args, tuple(sorted(kwargs.items())))
-        try:
-            known = asked in answers
-        except TypeError:
-            return function(*args, **kwargs)
-        if not known:
-            answers[asked] = function(*args, **kwargs)
-        return answers[asked]
-
-    return ask
 
 
 def _told(error: BaseException | None) -> bool:
