@@ -144,8 +144,7 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
 
     def _is_over(self, job_state: Any) -> bool:
         """Whether its end was seen, or the user has done away with it."""
-        states = model.Job.states
-        gone = {states.DELETED, states.DELETING, states.DELETED_NEW}
+        gone = (model.Job.states.DELETED, model.Job.states.DELETING)
         return self._ended.seen(_key(job_state)) or job_state.job_wrapper.get_state() in gone
 
 
