@@ -60,6 +60,8 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
         self.use_mq = bool(given.get("amqp_url") or given.get("relay_url"))
         self.client_manager = azure_manager({"azure_batch_account": None}, **given)
         self._ended = _Once()
+        # Galaxy logs everything, and the SDK twenty lines for each request: nobody would find the rest.
+        logging.getLogger("azure").setLevel(logging.WARNING)
 
     def get_client_from_state(self, job_state: Any) -> Any:
         """The client of a job that was launched: it knows the id of its Batch job."""
