@@ -29,8 +29,8 @@ class Settings:
             as many as fit, and an error.
         job_quota: Jobs that are not completed the account may hold (1,000 before a special request).
         simulated: Nothing but a virtual clock moves tasks on: what happens while it is being moved is written
-            some turns later, at the latest when it has been moved. After `kill -9` a part of that is to be
-            simulated again.
+            some thousand turns later, at the latest when it has been moved. After `kill -9` a part of that is
+            to be simulated again.
         vm_agent_version: What nodes report as their agent's version.
     """
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["tick"]
 
 _R = TypeVar("_R")
-_PENDING_MOST = 50_000
-_TURNS_AT_ONCE = 2048
+_PENDING_MOST = 100_000
+_TURNS_AT_ONCE = 4096
 """How much a simulation writes at once: tasks and records, which memory holds until then, or turns."""
 
 

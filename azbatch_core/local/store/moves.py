@@ -59,14 +59,10 @@ class Moves:
 
     def write(self, connection: sqlite3.Connection) -> None:
         """Write them all, inside a transaction."""
-        for statement, held in (
-            (_PLACE, self._placed),
-            (_COMPLETE, self._completed),
-            (_BOTH, self._both),
-        ):
+        for statement, held in ((_PLACE, self._placed), (_COMPLETE, self._completed), (_BOTH, self._both)):
             # Neighbours in the table follow one another.
             connection.executemany(statement, ((*held[seq], seq) for seq in sorted(held)))
-        self.forget()
+            held.clear()
 
     def forget(self) -> None:
         """They are not to be written any more."""

@@ -58,12 +58,12 @@ async def test_a_request_meanwhile_writes_all(tmp_path: Path) -> None:
 
 async def test_a_long_move_is_written_in_parts(tmp_path: Path) -> None:
     service = await simulated(tmp_path)
-    for hundred in range(25):
+    for hundred in range(43):
         bodies = [{"id": f"more{hundred}-{number}", "commandLine": "sleep 1"} for number in range(100)]
         service.engine.tasks.add_collection("job", bodies)
     seen: list[int] = []
-    service.clock.call_later(2_500, lambda: seen.append(completed_on_disk(tmp_path)))
-    await service.pass_time(2_600)
+    service.clock.call_later(4_250, lambda: seen.append(completed_on_disk(tmp_path)))
+    await service.pass_time(4_320)
     assert seen[0] > 1_000
     await service.engine.stop()
 
