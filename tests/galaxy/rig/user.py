@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rig.galaxy_server import GalaxyServer
 
-WITHIN = 120.0
+WITHIN = 300.0
 """Seconds after which a job that has not come to where it should is a failure, on the slowest machine."""
 ENDS = frozenset({"ok", "error", "deleted", "stopped", "failed", "skipped", "paused"})
 """States of a job that no job leaves by itself."""
