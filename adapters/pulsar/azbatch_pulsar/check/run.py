@@ -6,6 +6,7 @@ import logging
 import os
 import secrets
 import tempfile
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -282,7 +283,9 @@ class Check:
 
 def _pulsar() -> ModuleType:
     try:
-        from pulsar.client.test import check
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Pulsar imports warns of Python's age, on every call
+            from pulsar.client.test import check
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in {"pulsar", "galaxy"}:
             raise
