@@ -191,6 +191,6 @@ def test_a_program_gets_errors_as_it_did(scheduler: Any) -> None:
     assert threading.excepthook.__module__ != "azbatch_torchx.command_line"
     for _ in range(3):
         assert scheduler.describe("here:nosuch") is None
-        assert scheduler.describe("hree:job-1") is None
+        assert scheduler.describe("heere:job-1") is None
     with pytest.raises(InvalidRunConfigException, match="max_nodes=abc"):
         scheduler.run_opts().cfg_from_str("max_nodes=abc")
