@@ -1,7 +1,8 @@
 """The variables that a task sees: Batch's own, the ordinary ones of a Linux node, and the user's.
 
 A task starts from nothing: what the service itself has in its environment, secrets perhaps, stays there. Only
-its PATH is carried over, behind the recorded one of a node, so that the programs of this machine are found.
+its PATH is carried over, behind the recorded one of a node, so that the programs of this machine are found;
+and, to commands outside of containers, where its Docker answers, as the Docker of the node.
 Sources: "Task runtime environment variables", "Isolate containers", and recorded environments of real nodes.
 """
 
@@ -79,6 +80,11 @@ def task_environment(
         env["AZ_BATCH_TASK_SHARED_DIR"] = str(directory)
     env.update(launch.extra_environment)
     return env
+
+
+def docker_of_the_node() -> dict[str, str]:
+    """Where the `docker` command of a node finds the daemon that the service uses, if not by itself."""
+    return {name: os.environ[name] for name in ("DOCKER_HOST",) if name in os.environ}
 
 
 def _job_variables(launch: Launch, directory: Path) -> Mapping[str, str]:

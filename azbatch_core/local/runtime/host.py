@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from azbatch_core.local.runtime import commandline
+from azbatch_core.local.runtime.environment import docker_of_the_node
 from azbatch_core.local.runtime.failures import TaskFailure
 from azbatch_core.local.runtime.reaper import task_mark
 
@@ -57,7 +58,7 @@ class ProcessHost:
     def __init__(self, runtime: ProcessRuntime, directory: Path, environment: Mapping[str, str]) -> None:
         self._runtime = runtime
         self._directory = directory
-        self._environment = environment
+        self._environment = {**docker_of_the_node(), **environment}
         self._process: subprocess.Popen[bytes] | None = None
         self._killed = False
         self._left_running = False

@@ -9,7 +9,7 @@ import pytest
 
 from azbatch_core.local.runtime.base import Launch, NodePlace, RuntimeConfig
 from azbatch_core.local.runtime.directories import launch_directory
-from azbatch_core.local.runtime.environment import task_environment
+from azbatch_core.local.runtime.environment import docker_of_the_node, task_environment
 
 ROOT = Path("/state/nodes/p/n")
 NODE = NodePlace("Pool1", "tvmps_1", ROOT, "10.0.0.4")
@@ -113,3 +113,11 @@ def test_programs_of_this_machine_are_found_after_those_of_a_node() -> None:
 def test_nothing_of_the_service_leaks_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_BATCH_ACCESS_KEY", "very-secret")
     assert "very-secret" not in "".join(variables().values())
+
+
+def test_the_service_s_docker_is_the_node_s_but_no_container_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///run/user/1000/docker.sock")
+    assert docker_of_the_node() == {"DOCKER_HOST": "unix:///run/user/1000/docker.sock"}
+    assert "DOCKER_HOST" not in variables()
+    monkeypatch.delenv("DOCKER_HOST")
+    assert docker_of_the_node() == {}
