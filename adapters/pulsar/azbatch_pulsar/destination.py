@@ -5,10 +5,12 @@ Whatever is about accounts, pools and containers is azbatch's own: a destination
 
 from __future__ import annotations
 
+import json
+import shlex
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from azbatch_core.errors import SpecError
 from azbatch_core.specs import ExistingPool, ImageSpec, ManagedPool, RegistrySpec, Resources, Secret
@@ -19,6 +21,8 @@ from azbatch_core.specs.units import Duration, Number, Size, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from typing_extensions import Self
 
 PREFIX: Final = "azure_batch_"
 _SLOTS: Final = "GALAXY_SLOTS"
@@ -45,6 +49,16 @@ def _texts(value: Any) -> Any:
     )
 
 
+def _document(value: Any) -> Any:
+    """What has fields of its own may be JSON, where parameters can only be text."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise problem("must be a mapping of fields, or one as JSON") from None  # it may hold a password
+
+
 Count = Annotated[Whole, BeforeValidator(_number)]
 Flag = Annotated[bool, BeforeValidator(_truth)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
@@ -63,7 +77,7 @@ class Destination(Spec):
     vm_size: str | None = Field(
         default=None, description="The VM size of a pool that is made. Left out: chosen by what a job needs."
     )
-    node_image: ImageSpec | None = Field(
+    node_image: Annotated[ImageSpec | None, BeforeValidator(_document)] = Field(
         default=None, description="The nodes' operating system, in a pool that is made; it has Docker."
     )
     cores: Annotated[Number | None, BeforeValidator(_number)] = Field(
@@ -107,7 +121,7 @@ class Destination(Spec):
     path: str | None = Field(
         default=None, description="With runtime host: folders that come first on PATH, with colons between."
     )
-    registry: RegistrySpec | None = Field(
+    registry: Annotated[RegistrySpec | None, BeforeValidator(_document)] = Field(
         default=None,
         description="The private registry of the images: server, username and password ('env:NAME').",
     )
@@ -152,10 +166,29 @@ class Destination(Spec):
             raise problem(f"{show(value)} must be an absolute path without spaces, quotes and colons")
         return value.rstrip("/")
 
+    @field_validator("docker_options")
+    @classmethod
+    def _check_options(cls, value: str) -> str:
+        try:
+            shlex.split(value)
+        except ValueError as error:
+            raise problem(f"{show(value)} cannot be read as words: {error}") from None
+        return value
+
     @field_validator("storage_container")
     @classmethod
     def _check_container(cls, value: str) -> str:
         return check_container_name(value)
+
+    @model_validator(mode="after")
+    def _check_login(self) -> Self:
+        if self.strategy == "single_task" and self.registry is not None and self.registry.username is None:
+            raise problem(
+                "the node's own Docker cannot log in with an identity",
+                field="registry",
+                hint="give username and password ('env:NAME'), or take the strategy dependent_tasks",
+            )
+        return self
 
     @property
     def resources(self) -> Resources:
@@ -219,6 +252,6 @@ def _named(error: SpecError) -> SpecError:
     hint = error.hint
     for name in Destination.model_fields:
         hint = hint and hint.replace(f"'{name}'", f"'{PREFIX}{name}'")
-    if hint and hint.startswith("the fields here are"):
+    if hint and hint.startswith("the fields here are") and "." not in field:
         hint = "the parameters are " + ", ".join(PREFIX + name for name in Destination.model_fields)
     return SpecError(f"{PREFIX}{field}: {text}", field=PREFIX + field, hint=hint)

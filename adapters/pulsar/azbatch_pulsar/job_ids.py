@@ -57,8 +57,8 @@ def instance_of(files_endpoint: str | None) -> str:
     """A name for the Galaxy that the endpoint belongs to: of its address, for two may use one account."""
     if not files_endpoint:
         return "pulsar"
-    address, found, _ = files_endpoint.partition(_API)
-    return _short_hash(address if found else files_endpoint)[:8]
+    address = files_endpoint.partition("?")[0].partition(_API)[0]  # the rest tells of one job
+    return _short_hash(address)[:8]
 
 
 def _short_hash(text: str) -> str:

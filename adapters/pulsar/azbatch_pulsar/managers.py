@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,9 @@ class AzureBatchManagerMixin:
     client_class: type[Any]
 
     def __init__(self, *args: Any, azure: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        sdk = logging.getLogger("azure")
+        if sdk.level == logging.NOTSET:  # Galaxy logs at DEBUG, and the SDK tells of each request at INFO
+            sdk.setLevel(logging.WARNING)
         self._azure = dict(azure or {})
         self._runs: dict[tuple[str | None, str], Runs] = {}
         self._accounts: dict[str | None, AzureBatch] = {}

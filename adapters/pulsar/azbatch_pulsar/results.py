@@ -105,7 +105,7 @@ def _reason(
         if task.category is not None and task.category is not FailureCategory.DEPENDENCY:
             return _REASONS.get(task.category, UNKNOWN), task.message
     if job is None:
-        return UNKNOWN, "the Batch job is gone, and left nothing"
+        return None, "the Batch job is gone, and left nothing"
     return None, job.reason or "the job ended and left no status of Pulsar's"
 
 

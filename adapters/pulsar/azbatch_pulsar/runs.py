@@ -12,7 +12,9 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from azbatch_core.errors import Conflict, NotFound
+import tenacity
+
+from azbatch_core.errors import AzBatchError, Conflict, NotFound, QuotaExceeded
 from azbatch_pulsar import job_ids
 from azbatch_pulsar.compat import status
 from azbatch_pulsar.jobs import files_of, job_of, result_folder
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 LOG: Final = logging.getLogger("azbatch")
 INTERVAL: Final = 2.0
 """Seconds that a listing is good for."""
+PATIENCE: Final = 600.0
+"""Seconds that a launch tries again, while the account is full of jobs or the service is away."""
 
 
 class Runs:
@@ -37,7 +41,9 @@ class Runs:
         batch: The account.
         instance: The Galaxy, as in the ids of its jobs.
         interval: Seconds that a listing is good for.
+        patience: Seconds that a launch tries again for what may pass.
         clock: Seconds that only grow.
+        sleep: Waits so many seconds.
     """
 
     def __init__(
@@ -46,15 +52,20 @@ class Runs:
         instance: str,
         *,
         interval: float = INTERVAL,
+        patience: float = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._batch = batch
         self._prefix = job_ids.prefix(instance)
         self._interval = interval
+        self._patience = patience
         self._clock = clock
+        self._sleep = sleep
         self._lock = threading.RLock()
         self._phases: dict[str, JobPhase] = {}
         self._listed = float("-inf")
+        self._failed: tuple[float, AzBatchError | None] = (float("-inf"), None)
         self._nodes: dict[str, tuple[float, frozenset[str]]] = {}
         self._seen_running: set[str] = set()
         self._endings: dict[str, Ending] = {}
@@ -70,8 +81,27 @@ class Runs:
             first: The id of the job's first run.
 
         Raises:
-            AzBatchError: It cannot be put on Batch.
+            AzBatchError: It cannot be put on Batch, or not within the bound.
         """
+        begun = self._clock()
+
+        def log(state: tenacity.RetryCallState) -> None:
+            why = state.outcome and state.outcome.exception()
+            LOG.warning(
+                "the job %s cannot be launched, will try again in %d s: %s", first, state.upcoming_sleep, why
+            )
+
+        retrying = tenacity.Retrying(
+            retry=tenacity.retry_if_exception(_may_pass),
+            wait=tenacity.wait_random_exponential(multiplier=2, max=60),
+            stop=lambda state: self._clock() - begun + state.upcoming_sleep > self._patience,
+            sleep=self._sleep,
+            before_sleep=log,
+            reraise=True,
+        )
+        return retrying(self._launch, launch, first)
+
+    def _launch(self, launch: Callable[[str], Launch], first: str) -> str:
         try:
             return self._submit(launch(first))
         except Conflict as error:
@@ -119,6 +149,8 @@ class Runs:
             if phase is not None and phase.open:
                 word = status.RUNNING if self._is_running(phase) else status.QUEUED
                 return going_on(job_id, word)
+        if phase is not None and phase.state == "terminating" and self._full(batch_id, container) is None:
+            return going_on(job_id, status.RUNNING)  # why it ends is told when it has
         ending = self._conclude(batch_id, job_id, container)
         with self._lock:
             self._endings[batch_id] = ending
@@ -146,7 +178,14 @@ class Runs:
         return self._phases if self._clock() - self._listed < self._interval else self._fresh()
 
     def _fresh(self) -> dict[str, JobPhase]:
-        self._phases = self._batch.job_phases(self._prefix)
+        moment, error = self._failed
+        if error is not None and self._clock() - moment < self._interval:
+            raise error  # each try takes long while the service is away: one is enough for all clients
+        try:
+            self._phases = self._batch.job_phases(self._prefix)
+        except AzBatchError as failed:
+            self._failed = self._clock(), failed
+            raise
         self._listed = self._clock()
         return self._phases
 
@@ -193,3 +232,8 @@ class Runs:
             return None
         word, _, text = content.decode(errors="replace").partition("\n")
         return word, text.strip()
+
+
+def _may_pass(error: BaseException) -> bool:
+    """Whether a launch can succeed later: the service is away, or the account has as many jobs as it may."""
+    return isinstance(error, QuotaExceeded) or (isinstance(error, AzBatchError) and error.retryable)

@@ -7,6 +7,7 @@ the functions of ``pulsar.scripts.submit_util`` that ``pulsar-submit`` and ``pul
 import argparse
 import json
 import logging
+import re
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from pulsar.scripts import submit_util
 
 LOG = logging.getLogger("azbatch")
 POLL_SECONDS = 0.1
+SECRETS = re.compile(r"(job_key=|://[^/:@\s]*:)[^&@\s]+")
 
 
 def main() -> int:
@@ -29,13 +31,23 @@ def main() -> int:
     parser.add_argument("--no-wait", dest="wait", action="store_false")
     submit_util.add_common_submit_args(parser)
     given = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    handler = logging.StreamHandler()
+    handler.setFormatter(WithoutKeys("%(levelname)s:%(name)s:%(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
     lost = given.marks / "not_collected"
     remember_collection(lost)
     if given.step == "submit":
         submit_util.run_server_for_job(given)
         return 0
     return finish(given, lost)
+
+
+class WithoutKeys(logging.Formatter):
+    """Pulsar logs the addresses of Galaxy's files, and the job's key is in them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line, with its traceback."""
+        return SECRETS.sub(r"\1...", super().format(record))
 
 
 def remember_collection(mark: Path) -> None:

@@ -7,6 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 data=$PWD/staging
 out=$PWD/out
 marks=$data/azbatch
+job=$data${JOB_DIRECTORY#"$STAGING"}
 
 failed() {
   [ -e "$marks/outcome" ] || printf '%s\n%s\n' "$1" "$2" >"$marks/outcome"
@@ -39,10 +40,13 @@ in_docker() {
   container=$LABEL-$1
   step=$1 image=$2 seconds=$3
   eval "set -- $4"
-  timeout -k 10 "$seconds" docker run --name "$container" --label "azbatch.job=$LABEL" \
+  began=$(date +%s)
+  timeout -s KILL "$seconds" docker run --name "$container" --label "azbatch.job=$LABEL" \
     --workdir / --entrypoint sh -v "$data:$STAGING" "$@" "$image" /azbatch/steps/steps.sh "$step"
   code=$?
-  # timeout ends docker's client; the container goes on without it.
+  # A step may end with 137 by itself, too.
+  [ "$code" -ne 137 ] || [ "$(($(date +%s) - began))" -lt "$seconds" ] || code=124
+  # What was ended is docker's client; the container goes on without it.
   [ "$code" -ne 124 ] || docker kill "$container" >/dev/null 2>&1
   [ "$(docker inspect -f '{{.State.OOMKilled}}' "$container" 2>/dev/null)" != true ] || out_of_memory=1
   docker rm -f "$container" >/dev/null 2>&1
@@ -60,8 +64,9 @@ pulsar_step() {
   esac
 }
 
-# The tool sees neither Pulsar's message nor its configuration: there are keys in them.
+# The tool sees neither Pulsar's message, of which Pulsar keeps a copy, nor its configuration: there are keys in them.
 tool_step() {
+  mv "$job/launch_config" "$here/../secret/"
   case $RUNTIME in
   docker)
     in_docker tool "$TOOL_IMAGE" "$TOOL_SECONDS" \
@@ -109,11 +114,12 @@ if [ -n "$TOOL_STEP" ] && [ ! -e "$marks/outcome" ]; then
     failed memory_limit_reached "the tool used more memory than it asked for ($MEMORY_MB MB) and was killed"
   elif [ "$code" -eq 124 ]; then
     failed walltime_reached "the tool ran longer than the $TOOL_SECONDS s that it may, and was ended"
-  elif [ "$RUNTIME" = docker ] && [ "$code" -eq 127 ] &&
-    ! docker run --rm --entrypoint /bin/bash "$TOOL_IMAGE" -c : >/dev/null 2>&1; then
+  elif [ "$RUNTIME" = docker ] && [ "$(cat "$job/return_code" 2>/dev/null)" = 127 ] &&
+    ! docker run --rm --network none --entrypoint /bin/bash "$TOOL_IMAGE" -c : >/dev/null 2>&1; then
     failed no_bash "the image $TOOL_IMAGE has no /bin/bash, which Galaxy's tool scripts need"
   fi
 fi
+mv "$here/../secret/launch_config" "$job/" 2>/dev/null
 pulsar_step finish || {
   code=$?
   failed stage_out_failed "Pulsar could not finish the job on the node (exit code $code)"

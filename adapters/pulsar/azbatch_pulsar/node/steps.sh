@@ -34,7 +34,8 @@ submit)
   mkdir -p "$marks"
   pulsar submit
   if [ -n "$TOOL_STEP" ] && [ ! -e "$JOB_DIRECTORY/command_line" ]; then
-    failed stage_in_failed "Pulsar could not bring the job's inputs to the node: $(tail -n 1 "$JOB_DIRECTORY/stderr" 2>/dev/null || true)"
+    why=$(tail -n 1 "$JOB_DIRECTORY/stderr" 2>/dev/null | sed 's/job_key=[^&]*/job_key=.../g')
+    failed stage_in_failed "Pulsar could not bring the job's inputs to the node: $why"
     exit 65
   fi
   ;;
@@ -52,6 +53,8 @@ finish)
   # A tool that was killed left none, and Galaxy takes that for success.
   [ -z "$TOOL_STEP" ] || [ ! -e "$JOB_DIRECTORY/command_line" ] || [ -e "$return_code" ] || echo 137 >"$return_code"
   pulsar finish
+  [ ! -e "$marks/not_collected" ] ||
+    failed stage_out_failed "Pulsar could not bring the job's outputs back to Galaxy: its log is in the task's stderr"
   [ -e "$marks/status.json" ] || {
     failed stage_out_failed "Pulsar could not finish the job: its log is above"
     exit 74
