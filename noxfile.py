@@ -19,6 +19,15 @@ CLIENTS = {
 """What the session `interop` plays with: a folder of packages for each client."""
 TORCHX = {"stable": "torchx==0.7.0", "nightly": "torchx-nightly==2026.10.26"}
 """The lines of TorchX, which cannot be in one environment."""
+PULSARS = ("0.15.15", "0.16.0")
+"""The versions of pulsar-app that the adapter is for."""
+GALAXY_RUNNERS = {"24.0": "24.0.3", "26.1": "26.1.2"}
+"""The oldest and newest Galaxy, of which the session `pulsar` has what a job runner needs."""
+GALAXY_PARTS = (
+    *("app", "auth", "config", "data", "files", "job-execution", "job-metrics", "navigation", "objectstore"),
+    *("schema", "tool-util", "tours", "util", "web-framework", "web-stack"),
+)
+"""Galaxy's packages, which do not ask for each other's version themselves."""
 GALAXY = "galaxy==26.1.2"
 GALAXY_OVERRIDE = "certifi>=2026.4"
 """In the place of the release that Galaxy's package pins, which no index has any more."""
@@ -39,6 +48,7 @@ nox.options.sessions = [
     "contract",
     "interop",
     "torchx",
+    "pulsar",
     "galaxy",
     "docs",
     "demo",
@@ -152,18 +162,39 @@ def _install_wheel(session: nox.Session) -> Path:
 
 
 @nox.session(python=MAIN)
+@nox.parametrize("version", PULSARS)
+def pulsar(session: nox.Session, version: str) -> None:
+    """The Pulsar adapter with one version of Pulsar, in Docker and without, from the built wheel."""
+    session.install("uv", "pytest", "pytest-asyncio", "pytest-randomly", f"pulsar-app=={version}", "kombu")
+    wheel = _install_wheel(session)
+    override = _galaxy_override(session)
+    for name, release in GALAXY_RUNNERS.items():
+        packages = [f"galaxy-{part}=={release}" for part in GALAXY_PARTS]
+        words = ["--override", override, "--reinstall-package", "azbatch", "pulsar-galaxy-lib<0.16"]
+        session.env[f"AZBATCH_TEST_GALAXY_{name.replace('.', '')}"] = _environment(
+            session, f"galaxy-runner-{name}", *words, *packages, f"azbatch @ {wheel.as_uri()}"
+        )
+    session.run("pytest", "tests/pulsar", "-W", "ignore::DeprecationWarning", *session.posargs)
+
+
+@nox.session(python=MAIN)
 def galaxy(session: nox.Session) -> None:
     """The Galaxy adapter in a real Galaxy, with a broker and a local Batch service, from the built wheel."""
     session.install("uv", "bioblend", "kombu", "pytest", "pytest-asyncio", "pytest-randomly")
     wheel = _install_wheel(session)
-    override = Path(session.cache_dir).absolute() / "galaxy-override.txt"
-    override.write_text(f"{GALAXY_OVERRIDE}\n")
-    words = ["--override", str(override), "--reinstall-package", "azbatch"]
+    words = ["--override", _galaxy_override(session), "--reinstall-package", "azbatch"]
     session.env["AZBATCH_TEST_GALAXY"] = _environment(
         session, "galaxy", *words, GALAXY, f"azbatch @ {wheel.as_uri()}"
     )
     session.env["AZBATCH_TEST_PULSAR"] = _environment(session, "pulsar", PULSAR)
     session.run("pytest", "tests/galaxy", *session.posargs)
+
+
+def _galaxy_override(session: nox.Session) -> str:
+    """The file with what Galaxy's own pins are replaced by."""
+    override = Path(session.cache_dir).absolute() / "galaxy-override.txt"
+    override.write_text(f"{GALAXY_OVERRIDE}\n")
+    return str(override)
 
 
 def _environment(session: nox.Session, name: str, *words: str) -> str:

@@ -1,0 +1,91 @@
+"""The message queue, with Batch asked beside it."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pulsar_rig import HOST, Rig, manager_of, until
+
+from azbatch_pulsar.compat import PulsarClientTransportError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from files_endpoint import FilesEndpoint
+
+
+@pytest.fixture
+def queue_rig(
+    broker_url: str, files: FilesEndpoint, service: Any, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Rig]:
+    """Jobs whose results come by messages, on a queue of the test's own."""
+    del service
+    manager = manager_of(manager=request.node.name, amqp_url=broker_url)
+    yield Rig(files, tmp_path, HOST, manager)
+    manager.shutdown(ensure_cleanup=True)
+
+
+def test_the_final_message_has_the_full_status(queue_rig: Rig) -> None:
+    seen: list[dict[str, Any]] = []
+    came = threading.Event()
+
+    def note(message: dict[str, Any]) -> None:
+        seen.append(message)
+        if message["complete"] == "true":
+            came.set()
+
+    queue_rig.manager.ensure_has_status_update_callback(note)
+    job = queue_rig.job("echo x >$1; exit 2").launch()
+    assert came.wait(90)
+    assert (seen[-1]["status"], seen[-1]["returncode"]) == ("complete", 2)
+    client = job.new_client()
+    assert client.full_status() == queue_rig.manager.status_cache[job.job_id]
+    assert client.get_status() == "complete"
+    client.clean()
+    assert job.job_id not in queue_rig.manager.status_cache
+
+
+def test_a_job_whose_final_message_is_lost_is_complete_all_the_same(queue_rig: Rig) -> None:
+    job = queue_rig.job("echo x >$1").launch()  # and nobody listens
+    assert job.client.get_status() in {"queued", "running"}
+    with pytest.raises(PulsarClientTransportError, match="is not over"):
+        job.client.full_status()
+    ended = job.wait()
+    client = job.new_client()
+    assert client.get_status() == "complete"
+    assert client.full_status() == ended
+    assert ended["returncode"] == 0
+    assert job.output.read_text() == "x\n"
+
+
+def test_an_image_or_node_that_is_not_there_ends_the_job_though_no_message_comes(queue_rig: Rig) -> None:
+    job = queue_rig.job("true", azure_batch_path="/nowhere").launch()
+    assert job.wait()["status"] == "failed"
+    assert "there is no pulsar-submit on the node's PATH" in job.reason()[1]
+
+
+def test_a_job_is_killed_by_the_client_of_a_queue_too(queue_rig: Rig) -> None:
+    job = queue_rig.job('touch "$2"; sleep 600')
+    job.arguments = (str(job.mark("begun")),)
+    job.launch()
+    until(job.mark("begun").exists)
+    job.new_client().kill()
+    job.new_client().kill()
+    assert job.wait()["status"] == "cancelled"
+
+
+def test_nodes_may_reach_the_queue_by_another_address(queue_rig: Rig, broker_url: str) -> None:
+    queue_rig.manager.url = "amqp://nobody@127.0.0.1:1//"
+    job = queue_rig.job("true", azure_batch_message_queue_url=broker_url)
+    config = job.new_client().get_pulsar_app_config(
+        {},
+        container="x",
+        wait_after_submission=False,
+        manager_name=queue_rig.manager.manager_name,
+        manager_type="coexecution",
+        dependencies_description=None,
+    )
+    assert config["message_queue_url"] == broker_url
