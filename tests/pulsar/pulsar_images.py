@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
 PULSAR, TOOL, NO_BASH = "pulsar-here:1", "tool-here:1", "no-bash-here:1"
 _DISTRIBUTIONS = ("pulsar-app", "kombu")
-_APPLETS = (
-    "sh cat chmod cp date dirname env head hostname id ln ls mkdir mv printf ps pwd rm sed sleep sort tail"
-)
-_APPLETS += " test touch tr wc which"
+_APPLETS = "sh cat chmod cp date dirname env find head hostname id ln ls mkdir mv printf ps pwd rm sed sleep"
+_APPLETS += " sort tail test touch tr wc which"
 _LEFT_OUT = re.compile(r"site-packages|test|tests|idlelib|tkinter|turtledemo|ensurepip|config-.*|lib2to3")
 
 
