@@ -109,7 +109,8 @@ def manager(service: LocalBatch) -> Iterator[Any]:  # noqa: ARG001  # has to be 
 
 @pytest.fixture
 def rig(files: FilesEndpoint, manager: Any, tmp_path: Path) -> Rig:
-    """Jobs by polling on this machine itself."""
+    """Jobs by polling on this machine itself; what the test before heard of the service is forgotten."""
+    manager._runs.clear()
     return Rig(files, tmp_path, HOST, manager)
 
 

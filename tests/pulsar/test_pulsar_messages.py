@@ -89,3 +89,23 @@ def test_nodes_may_reach_the_queue_by_another_address(queue_rig: Rig, broker_url
         dependencies_description=None,
     )
     assert config["message_queue_url"] == broker_url
+
+
+def test_a_message_of_an_earlier_run_says_nothing_of_the_next_one(queue_rig: Rig) -> None:
+    flag = queue_rig.folder / "second"
+    job = queue_rig.job('[ -e "$2" ] && echo x >$1 || exit 5')
+    job.arguments = (str(flag),)
+    came = threading.Event()
+    queue_rig.manager.ensure_has_status_update_callback(
+        lambda message: came.set() if message["complete"] == "true" else None
+    )
+    job.launch()
+    assert came.wait(90)
+    assert job.wait()["returncode"] == 5
+    stale = dict(queue_rig.manager.status_cache[job.job_id])
+    flag.touch()
+    job.launch()
+    assert job.new_client().get_status() in {"queued", "running"}
+    assert job.wait()["returncode"] == 0
+    queue_rig.manager.status_cache[job.job_id] = stale  # it comes late, too
+    assert job.new_client().full_status()["returncode"] == 0

@@ -43,6 +43,11 @@ def in_pulsars_words(function: Callable[..., T]) -> Callable[..., T]:
     return wrapped
 
 
+def is_final(message: Mapping[str, Any], batch_id: str) -> bool:
+    """Whether a message is the last one of that run. Messages name the job, and may be of an earlier run."""
+    return status.is_job_done(message["status"]) and f"/{batch_id}/" in str(message.get("job_directory"))
+
+
 class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
     """Puts a job's submit, tool and finish steps on Azure Batch, and tells how they stand.
 
@@ -64,12 +69,29 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         self._external_id: str | None = destination_params.get("external_id")
         self._documents: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         self.runs: Runs = client_manager.runs(self.destination.account, self.instance)
-        self._staging = f"{self.destination.staging}/{self._first_id(job_id)}"
+        self._run = self._external_id or self._first_id(job_id)
         super().__init__(destination_params, job_id, client_manager)
 
     def default_staging_directory(self, destination_params: Mapping[str, Any]) -> str:  # noqa: ARG002
-        """The job's own folder, in its containers."""
+        """The run's own folder, in its containers."""
         return self._staging
+
+    @property
+    def _staging(self) -> str:
+        """Below the name of the run, so that its messages can be told from those of an earlier one."""
+        return f"{self.destination.staging}/{self._run}"
+
+    @in_pulsars_words
+    def setup(self, *args: Any, **kwargs: Any) -> Any:
+        """Where the job's files will be, on the node of the run that a launch is for.
+
+        Raises:
+            PulsarClientTransportError: Batch cannot be asked.
+        """
+        self._run = self.runs.choose(self._first_id(str(self.job_id)), self.destination.storage_container)
+        self.destination_params["jobs_directory"] = self._staging
+        self._set_job_directory()
+        return super().setup(*args, **kwargs)
 
     def _first_id(self, job_id: str) -> str:
         return (
@@ -122,22 +144,20 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         pulsar_finish_container: Any,  # noqa: ARG002
     ) -> Any:
         message, app_config = self._documents
-
-        def run(batch_id: str) -> Launch:
-            return Launch(
-                batch_id=batch_id,
-                staging=self._staging,
-                job_directory=self.job_directory.job_directory,
-                destination=self.destination,
-                pulsar_image=pulsar_submit_container.image,
-                tool_image=tool_container.image if tool_container else None,
-                arguments=tuple(pulsar_submit_container.args),
-                message=message,
-                app_config=app_config,
-            )
-
-        self._external_id = self.runs.launch(run, self._first_id(str(self.job_id)))
-        return ExternalId(self._external_id)
+        launch = Launch(
+            batch_id=self._run,
+            staging=self._staging,
+            job_directory=self.job_directory.job_directory,
+            destination=self.destination,
+            pulsar_image=pulsar_submit_container.image,
+            tool_image=tool_container.image if tool_container else None,
+            arguments=tuple(pulsar_submit_container.args),
+            message=message,
+            app_config=app_config,
+        )
+        self.runs.launch(launch)
+        self._external_id = self._run
+        return ExternalId(self._run)
 
     @in_pulsars_words
     def look(self) -> dict[str, Any]:
@@ -225,7 +245,7 @@ class AzureBatchMessageCoexecutionJobClient(LaunchesAzureContainersMixin, BaseMe
 
     def _final_message(self) -> dict[str, Any] | None:
         message = self.client_manager.status_cache.get(self.job_id)
-        return message if message is not None and status.is_job_done(message["status"]) else None
+        return message if message is not None and is_final(message, self.batch_id) else None
 
     def _queue_config(self) -> dict[str, Any]:
         given = self.destination.message_queue_url

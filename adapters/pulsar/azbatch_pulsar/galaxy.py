@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from galaxy import model
 from galaxy.jobs.runners.pulsar import PARAMETER_SPECIFICATION_IGNORED, PulsarJobRunner
 
+from azbatch_pulsar.clients import is_final
 from azbatch_pulsar.compat import PulsarClientTransportError, status
 from azbatch_pulsar.managers import azure_manager
 
@@ -92,9 +93,11 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
     ) -> Any:
         """What a message says: that a job runs, or that it ended plainly. Batch tells the rest."""
         LOG.debug("(%s) message: %s", job_state.job_id, pulsar_status)
-        if pulsar_status == status.RUNNING or not status.is_job_done(pulsar_status):
+        if not status.is_job_done(pulsar_status):
             return self._settle(job_state, pulsar_status, None)
-        plain = pulsar_status == status.COMPLETE and (full_status or {}).get("returncode") not in SUSPICIOUS
+        message = full_status or {"status": pulsar_status}
+        plain = pulsar_status == status.COMPLETE and message.get("returncode") not in SUSPICIOUS
+        plain = plain and is_final(message, str(job_state.job_id))
         return self._settle(job_state, pulsar_status, None) if plain else job_state
 
     def _settle(self, job_state: Any, word: str, ending: Ending | None) -> Any:

@@ -85,7 +85,7 @@ def _settings(launch: Launch) -> str:
     wanted = launch.destination
     walltime = wanted.walltime or DEFAULT_WALLTIME
     memory = wanted.memory
-    limits = [f"--memory={memory}"] if memory else []
+    own = [*([f"--memory={memory}"] if memory else []), *(["--gpus=all"] if wanted.gpus else [])]
     variables = {"GALAXY_SLOTS": _slots(wanted), "GALAXY_MEMORY_MB": str(memory // _MIB) if memory else ""}
     values = {
         "RUNTIME": wanted.runtime,
@@ -104,7 +104,7 @@ def _settings(launch: Launch) -> str:
         "SLOTS": variables["GALAXY_SLOTS"],
         "MEMORY_MB": variables["GALAXY_MEMORY_MB"],
         "OPTIONS": shlex.join(_run_options(wanted)),
-        "TOOL_OPTIONS": shlex.join(limits),
+        "TOOL_OPTIONS": shlex.join(own),
     }
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
 

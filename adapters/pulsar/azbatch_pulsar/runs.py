@@ -10,7 +10,7 @@ import json
 import logging
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import tenacity
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from azbatch_pulsar.jobs import Launch
     from azbatch_pulsar.results import Ending
 
+T = TypeVar("T")
 LOG: Final = logging.getLogger("azbatch")
 INTERVAL: Final = 2.0
 """Seconds that a listing is good for."""
@@ -70,25 +71,49 @@ class Runs:
         self._seen_running: set[str] = set()
         self._endings: dict[str, Ending] = {}
 
-    def launch(self, launch: Callable[[str], Launch], first: str) -> str:
-        """Have the run on Batch; the id of its job.
+    def choose(self, first: str, container: str) -> str:
+        """The id of the run that a launch of the job is for.
 
-        A run of the same Galaxy job that goes on, or ended well, is the one that is asked for: the launch
-        came twice. After one that failed, Galaxy submits the job again: a new run, with an id of its own.
+        A run that goes on, or ended well, is the one that is asked for: the launch came twice. After one that
+        failed, Galaxy submits the job again: a new run, with an id of its own.
 
         Args:
-            launch: The run, for the id of a Batch job.
             first: The id of the job's first run.
+            container: Where runs leave what they have to say.
+
+        Raises:
+            AzBatchError: Batch cannot be asked, not within the bound either.
+        """
+
+        def look() -> str:
+            taken = self._batch.job_phases(first)
+            found = job_ids.latest(first, taken)
+            if found not in taken or taken[found].open:
+                return found
+            ending = self._conclude(found, first, container)
+            went_well = ending.reason is None and ending.status.get("returncode") == 0
+            return found if went_well else job_ids.next_id(first, taken)
+
+        return self._patiently(look, first)
+
+    def launch(self, launch: Launch) -> None:
+        """Have the run on Batch; one that is there already is fine.
 
         Raises:
             AzBatchError: It cannot be put on Batch, or not within the bound.
         """
+        self._patiently(lambda: self._launch(launch), launch.batch_id)
+
+    def _patiently(self, act: Callable[[], T], batch_id: str) -> T:
         begun = self._clock()
 
         def log(state: tenacity.RetryCallState) -> None:
             why = state.outcome and state.outcome.exception()
             LOG.warning(
-                "the job %s cannot be launched, will try again in %d s: %s", first, state.upcoming_sleep, why
+                "the job %s cannot be launched, will try again in %d s: %s",
+                batch_id,
+                state.upcoming_sleep,
+                why,
             )
 
         retrying = tenacity.Retrying(
@@ -99,32 +124,24 @@ class Runs:
             before_sleep=log,
             reraise=True,
         )
-        return retrying(self._launch, launch, first)
+        return retrying(act)
 
-    def _launch(self, launch: Callable[[str], Launch], first: str) -> str:
+    def _launch(self, launch: Launch) -> None:
         try:
-            return self._submit(launch(first))
+            self._submit(launch)
         except Conflict as error:
-            taken = self._batch.job_phases(first)
-            found = job_ids.latest(first, taken)
-            if found not in taken:
+            found = self._batch.job_phases(launch.batch_id).get(launch.batch_id)
+            if found is None:
                 raise
-            LOG.info("the job %s is there already: %s", first, error.message)
-        container = launch(first).destination.storage_container
-        if taken[found].open:
-            whole = bool(self._batch.job(found).look()[1])
-            return found if whole else self._submit(launch(found), recreate=True)
-        ending = self._conclude(found, first, container)
-        if ending.reason is None and ending.status.get("returncode") == 0:
-            return found
-        return self._submit(launch(job_ids.next_id(first, taken)))
+            LOG.info("the job %s is there already: %s", launch.batch_id, error.message)
+            if found.open and not self._batch.job(launch.batch_id).look()[1]:
+                self._submit(launch, recreate=True)  # whoever made it did not get as far as its tasks
 
-    def _submit(self, launch: Launch, *, recreate: bool = False) -> str:
+    def _submit(self, launch: Launch, *, recreate: bool = False) -> None:
         container = launch.destination.storage_container
         for name, content in files_of(launch).items():
             self._batch.stage(content, container, f"{launch.batch_id}/{name}", replace=True)
         self._batch.submit(job_of(launch), recreate=recreate)
-        return launch.batch_id
 
     def latest(self, first: str) -> str:
         """The id of the last run of a job, of which only the first one's id is known."""

@@ -58,6 +58,12 @@ def test_options_and_volumes_are_words_of_their_own(odd: str) -> None:
     assert found["TOOL_OPTIONS"] == "--memory=67108864"
 
 
+def test_the_tool_gets_the_gpus_and_pulsar_does_not() -> None:
+    found = settings_of(launch_of(gpus="1", memory="64MiB"))
+    assert shlex.split(found["TOOL_OPTIONS"]) == ["--memory=67108864", "--gpus=all"]
+    assert shlex.split(found["OPTIONS"]) == []
+
+
 def test_what_the_scripts_know() -> None:
     found = settings_of(launch_of(cores="2.5", memory="2GiB", walltime="90m", stage_timeout="1h"))
     assert (found["SLOTS"], found["MEMORY_MB"]) == ("2", "2048")
