@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,21 @@ def test_an_image_or_node_that_is_not_there_ends_the_job_though_no_message_comes
     job = queue_rig.job("true", azure_batch_path="/nowhere").launch()
     assert job.wait()["status"] == "failed"
     assert "there is no pulsar-submit on the node's PATH" in job.reason()[1]
+
+
+def test_a_node_whose_pulsar_has_no_kombu_is_told_of(queue_rig: Rig, tmp_path: Path) -> None:
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without/kombu.py").write_text("raise ImportError")
+    python, submit = tmp_path / "python", tmp_path / "pulsar-submit"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}/without exec {sys.executable} "$@"\n')
+    submit.write_text(f"#!{python}\n")
+    for program in (python, submit):
+        program.chmod(0o755)
+    job = queue_rig.job("true", azure_batch_path=str(tmp_path)).launch()
+    assert job.wait()["status"] == "failed"
+    reason = job.reason()[1]
+    assert reason.startswith("Pulsar could not prepare the job on the node: ")
+    assert "kombu" in reason
 
 
 def test_a_job_is_killed_by_the_client_of_a_queue_too(queue_rig: Rig) -> None:

@@ -37,9 +37,21 @@ def main() -> int:
     lost = given.marks / "not_collected"
     remember_collection(lost)
     if given.step == "submit":
-        submit_util.run_server_for_job(given)
+        submit(given)
         return 0
     return finish(given, lost)
+
+
+def submit(given: argparse.Namespace) -> None:
+    """Bring the inputs to the node; where Pulsar itself cannot begin, the user is told why."""
+    try:
+        submit_util.run_server_for_job(given)
+    except Exception as error:
+        why = SECRETS.sub(r"\1...", str(error)).partition("\n")[0]
+        write_text(
+            given.marks / "outcome", f"stage_in_failed\nPulsar could not prepare the job on the node: {why}\n"
+        )
+        raise
 
 
 class WithoutKeys(logging.Formatter):
@@ -88,8 +100,13 @@ def finish(given: argparse.Namespace, mark: Path) -> int:
 
 def write(path: Path, document: object) -> None:
     """The document in a file that is there only when it is whole."""
+    write_text(path, json.dumps(document))
+
+
+def write_text(path: Path, text: str) -> None:
+    """The same with a text."""
     part = path.with_suffix(".part")
-    part.write_text(json.dumps(document))
+    part.write_text(text)
     part.replace(path)
 
 
