@@ -186,7 +186,7 @@ def galaxy(session: nox.Session) -> None:
     session.env["AZBATCH_TEST_GALAXY"] = _environment(
         session, "galaxy", *words, GALAXY, f"azbatch @ {wheel.as_uri()}"
     )
-    session.env["AZBATCH_TEST_PULSAR"] = _environment(session, "pulsar", PULSAR)
+    session.env["AZBATCH_TEST_PULSAR"] = _environment(session, "pulsar", PULSAR, "kombu")
     session.run("pytest", "tests/galaxy", *session.posargs)
 
 

@@ -6,18 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cases import PLAN
-from rig.batch_service import BatchService
+from rig.batch_service import ACCOUNT, BatchService
 from rig.broker import Broker
+from rig.docker import Docker
 from rig.galaxy_server import GalaxyServer
-from rig.installed import galaxy_programs, node_programs, rabbitmq_server
+from rig.installed import docker_daemon, galaxy_programs, node_programs, rabbitmq_server
+from rig.pools import make_pool
+from rig.refusal import refusal
 from rig.user import GalaxyUser
+
+from azbatch_core import AzureBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rig.user import Dataset, History
 
-_SERVERS = ("galaxy", "batch", "broker")
+_SERVERS = ("galaxy", "batch", "broker", "docker")
 
 
 @pytest.fixture(scope="session")
@@ -32,28 +37,73 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="session")
-def batch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BatchService]:
-    """The local Batch service, running."""
-    server = BatchService(tmp_path_factory.mktemp("batch"), node_programs())
+def docker_place() -> Iterator[Docker]:
+    """Where the nodes look for Docker; nothing runs there."""
+    place = Docker()
+    try:
+        yield place
+    finally:
+        place.close()
+
+
+@pytest.fixture
+def docker(docker_place: Docker) -> Docker:
+    """Docker for the nodes, not yet running; a registry with no image."""
+    docker_daemon()
+    return docker_place
+
+
+@pytest.fixture(scope="session")
+def batch(docker_place: Docker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BatchService]:
+    """The local Batch service, running, with a pool."""
+    server = BatchService(tmp_path_factory.mktemp("batch"), node_programs(), docker_place.host)
     try:
         server.start()
+        make_pool(server.place)
         yield server
     finally:
         server.stop()
 
 
 @pytest.fixture(scope="session")
+def refusing_url() -> Iterator[str]:
+    """Where whatever a node asks for is refused."""
+    with refusal() as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def client(batch: BatchService) -> Iterator[AzureBatch]:
+    """The account that the jobs run on."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in batch.variables.items():
+            patch.setenv(name, value)
+        with AzureBatch(ACCOUNT) as account:
+            yield account
+
+
+@pytest.fixture(scope="session")
 def galaxy(
-    broker: Broker, batch: BatchService, tmp_path_factory: pytest.TempPathFactory
+    broker: Broker,
+    batch: BatchService,
+    docker_place: Docker,
+    refusing_url: str,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[GalaxyServer]:
     """Galaxy, running, with everything of `cases.py`."""
-    folder = tmp_path_factory.mktemp("galaxy")
-    server = GalaxyServer(galaxy_programs(), folder, PLAN, amqp_url=broker.url, variables=batch.variables)
+    addresses = {"amqp_url": broker.url, "registry": docker_place.registry, "refusing_url": refusing_url}
+    server = GalaxyServer(
+        galaxy_programs(),
+        tmp_path_factory.mktemp("galaxy"),
+        PLAN,
+        addresses=addresses,
+        variables=batch.variables,
+    )
     try:
         server.start()
         yield server
     finally:
-        server.stop()
+        server.close()
 
 
 @pytest.fixture(scope="session")

@@ -39,9 +39,10 @@ class BatchService:
     Args:
         folder: An empty folder for all that it writes.
         node_programs: The folder with Pulsar's programs.
+        docker_host: Where its nodes look for Docker.
     """
 
-    def __init__(self, folder: Path, node_programs: Path) -> None:
+    def __init__(self, folder: Path, node_programs: Path, docker_host: str) -> None:
         self._folder = folder
         self._state = StateDirectory(folder / "state")
         self._place: Endpoint | None = None
@@ -56,7 +57,11 @@ class BatchService:
                 *("--containers", "host", "--idle-timeout", "0"),
             ],
             log=folder / "batch.log",
-            environment={**os.environ, "PATH": f"{os.environ['PATH']}{os.pathsep}{programs}"},
+            environment={
+                **os.environ,
+                "PATH": f"{os.environ['PATH']}{os.pathsep}{programs}",
+                "DOCKER_HOST": docker_host,
+            },
             folder=folder,
             ready=self._answers,
             stdout_is_secret=True,  # it announces its keys there

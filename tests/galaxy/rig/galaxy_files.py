@@ -50,7 +50,6 @@ def _write_tools(folder: Path, plan: Plan) -> None:
     tools = folder / "tools"
     tools.mkdir()
     toolbox = ET.Element("toolbox")
-    ET.SubElement(toolbox, "tool", file="data_source/upload.xml")  # Galaxy's own
     section = ET.SubElement(toolbox, "section", id="tests", name="Tests")
     for source in sorted(TOOLS.glob("*.xml")):
         for environment in plan.environments:
@@ -91,7 +90,9 @@ def _settings(folder: Path, url: str, admin_key: str) -> dict[str, Any]:
         "bootstrap_admin_api_key": admin_key,
         "id_secret": secrets.token_hex(16),
         "galaxy_infrastructure_url": url,
-        "enable_celery_tasks": False,
+        # By a worker that is there already: a process for each job would first import Galaxy.
+        "enable_celery_tasks": True,
+        "metadata_strategy": "directory_celery",
         # Looks for what was done, each every second unless it is told.
         "job_handler_monitor_sleep": 0.2,
         "job_runner_monitor_sleep": 0.2,

@@ -31,6 +31,15 @@ def rabbitmq_server() -> str:
     return str(Path(str(found)).resolve().parent / "rabbitmq-server")
 
 
+def docker_daemon() -> None:
+    """Docker's daemon and a registry can be started; else as above."""
+    missing = [name for name in ("dockerd", "docker", "docker-registry") if shutil.which(name) is None]
+    if missing:
+        _missing(f"{', '.join(missing)} not installed")
+    if os.geteuid() != 0:
+        _missing("only root can start a Docker daemon")
+
+
 def _programs(variable: str, program: str) -> Path:
     folder = Path(os.environ.get(variable, ""), "bin").absolute()
     if not (os.environ.get(variable) and (folder / program).exists()):

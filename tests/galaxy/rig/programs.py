@@ -38,16 +38,24 @@ def free_ports(number: int) -> list[int]:
             probe.close()
 
 
-def until(condition: Callable[[], bool], within: float, what: Callable[[], str]) -> None:
+def until(
+    condition: Callable[[], bool], within: float, what: Callable[[], str], every: float = _POLL_SECONDS
+) -> None:
     """Return as soon as the condition holds; ask again and again, as other processes send no events.
 
+    Args:
+        condition: What is to hold.
+        within: So many seconds.
+        what: What was waited for, in words.
+        every: Seconds between two looks.
+
     Raises:
-        AssertionError: it does not hold within so many seconds; `what` says what was waited for.
+        AssertionError: it does not hold in time.
     """
     deadline = time.monotonic() + within
     while not condition():
         assert time.monotonic() < deadline, f"not within {within:g} s: {what()}"
-        time.sleep(_POLL_SECONDS)
+        time.sleep(every)
 
 
 class Program:

@@ -14,6 +14,7 @@ from rig.programs import until
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from rig.galaxy_server import GalaxyServer
 
@@ -21,6 +22,23 @@ WITHIN = 300.0
 """Seconds after which a job that has not come to where it should is a failure, on the slowest machine."""
 ENDS = frozenset({"ok", "error", "deleted", "stopped", "failed", "skipped", "paused"})
 """States of a job that no job leaves by itself."""
+
+_POLL_SECONDS = 0.5
+"""Galaxy is asked no more often: each answer takes time that its jobs want."""
+
+
+def starts(file: Path) -> int:
+    """How often the tool `waits` began to wait for the file."""
+    return _lines(file.with_name(f"{file.name}.started"))
+
+
+def ends(file: Path) -> int:
+    """How often it ended, for the file or because its time was over."""
+    return _lines(file.with_name(f"{file.name}.ended"))
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text().splitlines()) if path.exists() else 0
 
 
 @dataclass(frozen=True)
@@ -84,17 +102,16 @@ class Job:
         Raises:
             AssertionError: it does not come to that in time, or ends otherwise.
         """
-        found: dict[str, Any] = {}
+        state = ""
 
         def arrived() -> bool:
-            found.update(self.details())
-            if found["state"] in states:
-                return True
-            assert found["state"] not in ENDS, f"the job is {found['state']}, not {states}: {found}"
-            return False
+            nonlocal state
+            state = self.history.user.api.jobs.get_state(self.id)
+            assert state in states or state not in ENDS, f"not {states}: {self.details()}"
+            return state in states
 
-        until(arrived, within, lambda: f"a job in {' or '.join(states)}; it is {found.get('state')}")
-        return found
+        until(arrived, within, lambda: f"a job in {' or '.join(states)}; it is {state}", every=_POLL_SECONDS)
+        return self.details()
 
     def wait(self, within: float = WITHIN) -> Ended:
         """Wait until it ended, however it did.
@@ -127,8 +144,14 @@ class History:
 
     def upload(self, text: str) -> Dataset:
         """Have a text as a dataset; on return it can be used."""
-        answer = self.user.api.tools.paste_content(text, self.id, file_type="txt")
-        job = self._job(answer)
+        item = {"src": "pasted", "paste_content": text, "ext": "txt"}
+        target = {"destination": {"type": "hdas"}, "items": [item]}
+        api = self.user.api  # bioblend's own way is an older one, that takes a process which imports Galaxy
+        job = self._job(
+            api.make_post_request(
+                f"{api.url}/tools/fetch", payload={"history_id": self.id, "targets": [target]}
+            )
+        )
         ended = job.wait()
         assert ended.state == "ok", ended
         return next(iter(job.outputs.values()))
