@@ -102,7 +102,7 @@ class BatchService:
         self.program.stop()
 
     def kill(self) -> None:
-        """End it at once; its tasks go on."""
+        """End it at once; what its nodes ran begins again with the next `start()`."""
         self.program.kill()
 
     def _answers(self) -> bool:
