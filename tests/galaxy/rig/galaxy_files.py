@@ -20,6 +20,9 @@ TOOLS = Path(__file__).parents[1] / "tools"
 UPLOADS = "uploads"
 """The environment of Galaxy's own tools, above all of uploads: this machine itself."""
 
+_SQLITE = "isolation_level=IMMEDIATE&timeout=120"
+"""Writers wait for each other, on a busy machine for longer than the 5 s after which SQLite gives up."""
+
 
 def write_files(folder: Path, plan: Plan, addresses: Mapping[str, str], admin_key: str) -> Path:
     """Write all of it into `folder`.
@@ -84,7 +87,8 @@ def _settings(folder: Path, url: str, admin_key: str) -> dict[str, Any]:
     return {
         "config_dir": str(folder),
         "data_dir": str(folder / "data"),
-        "database_connection": f"sqlite:///{folder}/galaxy.sqlite?isolation_level=IMMEDIATE",
+        "database_connection": f"sqlite:///{folder}/galaxy.sqlite?{_SQLITE}",
+        "amqp_internal_connection": f"sqlalchemy+sqlite:///{folder}/control.sqlite?{_SQLITE}",
         "tool_config_file": str(folder / "tool_conf.xml"),
         "job_config_file": str(folder / "job_conf.yml"),
         "bootstrap_admin_api_key": admin_key,
