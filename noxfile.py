@@ -165,7 +165,8 @@ def _install_wheel(session: nox.Session) -> Path:
 @nox.parametrize("version", PULSARS)
 def pulsar(session: nox.Session, version: str) -> None:
     """The Pulsar adapter with one version of Pulsar, in Docker and without, from the built wheel."""
-    session.install("uv", "pytest", "pytest-asyncio", "pytest-randomly", f"pulsar-app=={version}", "kombu")
+    plugins = ("pytest-asyncio", "pytest-randomly", "pytest-xdist")
+    session.install("uv", "pytest", *plugins, f"pulsar-app=={version}", "kombu")
     wheel = _install_wheel(session)
     override = _galaxy_override(session)
     for name, release in GALAXY_RUNNERS.items():
@@ -174,7 +175,9 @@ def pulsar(session: nox.Session, version: str) -> None:
         session.env[f"AZBATCH_TEST_GALAXY_{name.replace('.', '')}"] = _environment(
             session, f"galaxy-runner-{name}", *words, *packages, f"azbatch @ {wheel.as_uri()}"
         )
-    session.run("pytest", "tests/pulsar", "-W", "ignore::DeprecationWarning", *session.posargs)
+    # Most of the time is spent in waiting for Pulsar to start.
+    parallel = ("-n", "2", "--dist", "loadfile")
+    session.run("pytest", "tests/pulsar", *parallel, "-W", "ignore::DeprecationWarning", *session.posargs)
 
 
 @nox.session(python=MAIN)

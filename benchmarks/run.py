@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
+import pulsar_figures
 import service_figures
 import torchx_figures
 
@@ -123,6 +124,7 @@ FIGURES = {
     "throughput": throughput,
     "memory": memory,
     **torchx_figures.FIGURES,
+    **pulsar_figures.FIGURES,
     **service_figures.FIGURES,
 }
 
