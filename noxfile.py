@@ -204,7 +204,7 @@ def _environment(session: nox.Session, name: str, *words: str) -> str:
     """Have an environment beside the session's, with what `uv pip install` is told; its folder."""
     folder = Path(session.cache_dir).absolute() / f"{name}-{session.python}"
     if not folder.exists():
-        session.run("uv", "venv", "--quiet", "--python", "python", str(folder))
+        session.run("uv", "venv", "--quiet", "--python", f"python{MAIN}", str(folder))
     session.run("uv", "pip", "install", "--quiet", "--python", str(folder), *words)
     return str(folder)
 
