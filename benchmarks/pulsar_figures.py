@@ -78,15 +78,15 @@ def first_line(runs: int) -> None:
             began = time.time()
             _launch(client, mark)
             ours.append(_until(mark) - began)
+            while client.look()["complete"] != "true":
+                time.sleep(0.1)
+            client.clean()
             captured: list[Any] = []
             other = _client(manager, f"{os.getpid()}{turn}h")
             other.runs = SimpleNamespace(choose=lambda first, _: first, launch=captured.append)
             mark = Path(folder) / f"hand-{turn}"
             _launch(other, mark)
             hands.append(_by_hand(captured[0], mark))
-            while client.look()["complete"] != "true":
-                time.sleep(0.1)
-            client.clean()
     manager.shutdown()
     ours, hands = ours[1:], hands[1:]  # the first one makes the pool
     more = statistics.median(mine - hand for mine, hand in zip(ours, hands, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import psutil
 import pytest
 from runtime_rig import rig_of
 
+from azbatch_core.local.clock import VirtualClock
 from azbatch_core.local.runtime import reaper
 from azbatch_core.local.runtime.reaper import find_marked, state_mark
 
@@ -45,6 +47,7 @@ SERVICE = """
 import asyncio, sys
 from pathlib import Path
 from azbatch_core.local.clock import RealClock
+from azbatch_core.local.clock import VirtualClock
 from azbatch_core.local.runtime import reaper
 from azbatch_core.local.runtime.base import Launch, NodePlace, RuntimeConfig
 from azbatch_core.local.runtime.process import ProcessRuntime
@@ -100,3 +103,20 @@ async def test_orphans_are_found_without_proc(tmp_path: Path, monkeypatch: pytes
         rig.runtime.kill_orphans()
     monkeypatch.undo()
     assert find_marked([state_mark(tmp_path)]) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for a process by /proc")
+async def test_a_kill_reaches_groups_whose_environment_was_wiped(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    # It holds the pipe open for as long as it lives.
+    script = f"import os; os.setpgrp(); os.dup2(os.open('{fifo}', os.O_WRONLY), 1); os.write(1, b'up\\n');"
+    (tmp_path / "wipe.py").write_text(f"{script} os.execve('/bin/sleep', ['sleep', '600'], {{}})")
+    clock = VirtualClock()
+    async with rig_of(tmp_path, clock) as rig:
+        running = rig.launch(f"sh -c '{sys.executable} {tmp_path}/wipe.py & wait'", wall_time=60.0)
+        with await asyncio.to_thread(fifo.open) as pipe:
+            assert await asyncio.to_thread(pipe.readline) == "up\n"
+            await clock.advance(60)
+            await running.done
+            assert await asyncio.to_thread(pipe.read) == "", "its end is the end of the process"

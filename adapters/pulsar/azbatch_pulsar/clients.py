@@ -68,6 +68,7 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         self.instance = self.destination.instance or job_ids.instance_of(endpoint)
         self._external_id: str | None = destination_params.get("external_id")
         self._documents: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        self.removed_later: list[Callable[[], None]] | None = None
         self.runs: Runs = client_manager.runs(self.destination.account, self.instance)
         self._run = self._external_id or self._first_id(job_id)
         super().__init__(destination_params, job_id, client_manager)
@@ -189,9 +190,17 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
 
     @in_pulsars_words
     def clean(self) -> None:
-        """Remove the job from Batch with all that it left there, unless the destination keeps jobs."""
-        if self.destination.cleanup == "galaxy":
-            self.runs.remove(self.batch_id, self.destination.storage_container)
+        """Remove the job from Batch with all that it left there, unless the destination keeps jobs.
+
+        With a list in `removed_later`, that is left to whoever has the list.
+        """
+        if self.destination.cleanup != "galaxy":
+            return
+        remove = functools.partial(self.runs.remove, self.batch_id, self.destination.storage_container)
+        if self.removed_later is None:
+            remove()
+        else:
+            self.removed_later.append(remove)
 
 
 class AzureBatchPollingCoexecutionJobClient(LaunchesAzureContainersMixin, BasePollingCoexecutionJobClient):

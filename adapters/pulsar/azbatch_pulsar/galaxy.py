@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from galaxy import model
 from galaxy.jobs.runners.pulsar import PARAMETER_SPECIFICATION_IGNORED, PulsarJobRunner
 
+from azbatch_core.errors import AzBatchError
 from azbatch_pulsar.clients import is_final
 from azbatch_pulsar.compat import PulsarClientTransportError, status
 from azbatch_pulsar.managers import azure_manager
@@ -61,6 +62,7 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
         self.use_mq = bool(given.get("amqp_url") or given.get("relay_url"))
         self.client_manager = azure_manager({"azure_batch_account": None}, **given)
         self._ended = _Once()
+        self._refused: dict[int, str] = {}
         # Galaxy logs everything, and the SDK twenty lines for each request: nobody would find the rest.
         logging.getLogger("azure").setLevel(logging.WARNING)
 
@@ -68,7 +70,28 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
         """The client of a job that was launched: it knows the id of its Batch job."""
         params = dict(job_state.job_destination.params)
         params["external_id"] = job_state.job_id
-        return self.get_client(params, job_state.job_wrapper.job_id)
+        client = self.get_client(params, job_state.job_wrapper.job_id)
+        client.removed_later = getattr(job_state, "removed_later", None)
+        return client
+
+    def get_client_from_wrapper(self, job_wrapper: Any) -> Any:
+        """The client of a job to be launched; what is wrong with its destination is kept for its end."""
+        try:
+            return super().get_client_from_wrapper(job_wrapper)
+        except (AzBatchError, PulsarClientTransportError) as error:
+            LOG.error("(%s) cannot be sent to Azure Batch: %s", job_wrapper.job_id, error)  # noqa: TRY400  # one line
+            self._refused[job_wrapper.job_id] = str(error)
+            raise
+
+    def finish_job(self, job_state: Any) -> None:
+        """Finish a job; what is left of it on Batch goes once Galaxy has it all: it may be killed before."""
+        job_state.removed_later = []
+        super().finish_job(job_state)
+        try:
+            for remove in job_state.removed_later:
+                remove()
+        except AzBatchError as error:
+            LOG.warning("(%s) is over, but stays on Azure Batch: %s", job_state.job_id, error)
 
     def check_watched_item(self, job_state: Any) -> Any:
         """Ask Batch how a job stands; None once there is nothing to watch any more."""
@@ -134,6 +157,9 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
     ) -> None:
         """Fail a job, or have Galaxy submit it again where its rules say so; with what it wrote."""
         kept = full_status or getattr(job_state, "full_status", None)
+        refused = self._refused.pop(job_state.job_wrapper.job_id, None)
+        if refused is not None:
+            job_state.fail_message = refused
         super().fail_job(job_state, exception=exception, message=message, full_status=kept)
 
     def _stop(self, job_state: Any) -> Any:

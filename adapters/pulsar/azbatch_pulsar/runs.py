@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import tenacity
 
-from azbatch_core.errors import AzBatchError, Conflict, NotFound, QuotaExceeded
+from azbatch_core.errors import AzBatchError, Conflict, NotFound, QuotaExceeded, ServiceUnavailable
 from azbatch_pulsar import job_ids
 from azbatch_pulsar.compat import status
 from azbatch_pulsar.jobs import files_of, job_of, result_folder
@@ -253,4 +253,6 @@ class Runs:
 
 def _may_pass(error: BaseException) -> bool:
     """Whether a launch can succeed later: the service is away, or the account has as many jobs as it may."""
-    return isinstance(error, QuotaExceeded) or (isinstance(error, AzBatchError) and error.retryable)
+    if isinstance(error, (QuotaExceeded, ServiceUnavailable)):
+        return True
+    return isinstance(error, AzBatchError) and error.retryable

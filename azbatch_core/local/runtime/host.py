@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from azbatch_core.local.runtime import commandline
 from azbatch_core.local.runtime.environment import docker_of_the_node
 from azbatch_core.local.runtime.failures import TaskFailure
-from azbatch_core.local.runtime.reaper import task_mark
+from azbatch_core.local.runtime.reaper import find_session, task_mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,6 +83,12 @@ class ProcessHost:
     def kill(self) -> None:
         """See `Host.kill`."""
         self._killed = True
+        if self._process is not None:
+            # Groups of its own that a command made, whatever their environment; while the leader has not
+            # been reaped, the session's number is nobody else's.
+            for pid in find_session(self._process.pid):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
         self._kill_group()
 
     async def close(self) -> None:

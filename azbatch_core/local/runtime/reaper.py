@@ -2,8 +2,8 @@
 
 Every process of a task inherits `AZ_BATCH_TASK_DIR` and `AZ_BATCH_NODE_ROOT_DIR`, whose values name this
 state directory, node and task and nothing else. So a child that made itself a daemon is found although it
-left its parent's session, and what a killed service left behind is found by the next one. A process that also
-wipes its environment is not found.
+left its parent's session, and what a killed service left behind is found by the next one. A process that
+wiped its environment is found by its session, as long as another one of it has not.
 """
 
 from __future__ import annotations
@@ -58,9 +58,35 @@ def kill_marked(marks: Collection[bytes]) -> None:
 
 
 def find_marked(marks: Collection[bytes]) -> list[int]:
-    """The ids of the living processes, but for this one, whose environment contains one of the marks."""
+    """The ids of the living processes, but for this one, whose environment contains one of the marks.
+
+    And of those that share a session with one of them.
+    """
     own = os.getpid()
-    return [pid for pid, block in _environments() if pid != own and any(mark in block for mark in marks)]
+    found = [pid for pid, block in _environments() if pid != own and any(mark in block for mark in marks)]
+    if not found:
+        return found
+    sessions = {_session(pid) for pid in found} - {None, os.getsid(0)}
+    return sorted({*found, *(pid for session in sessions if session for pid in find_session(session))})
+
+
+def find_session(session: int) -> list[int]:
+    """The ids of the processes of a session, such as are in groups of their own among them."""
+    return [pid for pid in _pids() if _session(pid) == session]
+
+
+def _session(pid: int) -> int | None:
+    with suppress(OSError):
+        return os.getsid(pid)
+    return None
+
+
+def _pids() -> list[int]:
+    if _HAS_PROC:
+        return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]  # noqa: PTH208 - twice as quick
+    import psutil  # type: ignore[import-untyped]
+
+    return list(psutil.pids())
 
 
 class Reaper:
@@ -104,7 +130,7 @@ def _environments_by_proc() -> Iterator[tuple[int, bytes]]:
 
 
 def _environments_by_psutil() -> Iterator[tuple[int, bytes]]:
-    import psutil  # type: ignore[import-untyped]
+    import psutil
 
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):

@@ -15,6 +15,11 @@ failed() {
   echo "azbatch: $2" >&2
 }
 
+not_staged() {
+  why=$(tail -n 1 "$JOB_DIRECTORY/stderr" 2>/dev/null | sed 's/job_key=[^&]*/job_key=.../g')
+  failed stage_in_failed "Pulsar could not bring the job's inputs to the node: $why"
+}
+
 # Pulsar's own Python, told by its script: another python3 on PATH need not have Pulsar.
 pulsar() {
   script=$(command -v pulsar-submit) || {
@@ -34,8 +39,7 @@ submit)
   mkdir -p "$marks"
   pulsar submit
   if [ -n "$TOOL_STEP" ] && [ ! -e "$JOB_DIRECTORY/command_line" ]; then
-    why=$(tail -n 1 "$JOB_DIRECTORY/stderr" 2>/dev/null | sed 's/job_key=[^&]*/job_key=.../g')
-    failed stage_in_failed "Pulsar could not bring the job's inputs to the node: $why"
+    not_staged
     exit 65
   fi
   ;;
@@ -52,6 +56,7 @@ tool)
 finish)
   # A tool that was killed left none, and Galaxy takes that for success.
   [ -z "$TOOL_STEP" ] || [ ! -e "$JOB_DIRECTORY/command_line" ] || [ -e "$return_code" ] || echo 137 >"$return_code"
+  [ ! -e "$JOB_DIRECTORY/preprocessing_failed" ] || not_staged
   pulsar finish
   [ ! -e "$marks/not_collected" ] ||
     failed stage_out_failed "Pulsar could not bring the job's outputs back to Galaxy: its log is in the task's stderr"
