@@ -16,7 +16,7 @@ from azbatch_core.errors import SpecError
 from azbatch_core.specs import ExistingPool, ImageSpec, ManagedPool, RegistrySpec, Resources, Secret
 from azbatch_core.specs.base import Spec
 from azbatch_core.specs.files import check_container_name
-from azbatch_core.specs.problems import join, problem, show
+from azbatch_core.specs.problems import problem, show
 from azbatch_core.specs.units import Duration, Number, Size, Whole
 
 if TYPE_CHECKING:
@@ -247,7 +247,7 @@ def _from_galaxy(params: Mapping[str, Any], env: Iterable[Mapping[str, Any]]) ->
 
 def _named(error: SpecError) -> SpecError:
     """The same problem, with the names that the destination has."""
-    field = join("", error.field) or ""
+    field = error.field or ""
     text = error.message.removeprefix(f"{error.field}: ") if error.field else error.message
     hint = error.hint
     for name in Destination.model_fields:

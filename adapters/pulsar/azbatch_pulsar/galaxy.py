@@ -63,8 +63,6 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
         self.client_manager = azure_manager({"azure_batch_account": None}, **given)
         self._ended = _Once()
         self._refused: dict[int, str] = {}
-        # Galaxy logs everything, and the SDK twenty lines for each request: nobody would find the rest.
-        logging.getLogger("azure").setLevel(logging.WARNING)
 
     def get_client_from_state(self, job_state: Any) -> Any:
         """The client of a job that was launched: it knows the id of its Batch job."""

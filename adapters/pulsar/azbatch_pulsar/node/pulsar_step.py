@@ -17,7 +17,6 @@ from pulsar.manager_endpoint_util import full_status
 from pulsar.managers import stateful, status
 from pulsar.scripts import submit_util
 
-LOG = logging.getLogger("azbatch")
 POLL_SECONDS = 0.1
 SECRETS = re.compile(r"(job_key=|://[^/:@\s]*:)[^&@\s]+")
 
