@@ -9,6 +9,7 @@ import json
 import logging
 import re
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from pulsar.managers import stateful, status
 from pulsar.scripts import submit_util
 
 POLL_SECONDS = 0.1
+MESSAGE_SECONDS = 15.0
+"""How long the last messages may take: Pulsar itself tries for ever on a relay that takes only its login."""
 SECRETS = re.compile(r"(job_key=|://[^/:@\s]*:)[^&@\s]+")
 
 
@@ -35,6 +38,7 @@ def main() -> int:
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     lost = given.marks / "not_collected"
     remember_collection(lost)
+    give_messages_up()
     if given.step == "submit":
         submit(given)
         return 0
@@ -75,6 +79,25 @@ def remember_collection(mark: Path) -> None:
                 mark.write_text("outputs were not collected")
 
     stateful.postprocess = recording
+
+
+def give_messages_up() -> None:
+    """Have Pulsar end though a message does not get away: Batch tells the same."""
+    make = submit_util.manager_from_args
+
+    def making(builder: PulsarManagerConfigBuilder) -> tuple[object, object]:
+        manager, app = make(builder)
+        end = app.shutdown
+
+        def shutdown() -> None:
+            ending = threading.Thread(target=end, daemon=True)
+            ending.start()
+            ending.join(MESSAGE_SECONDS)
+
+        app.shutdown = shutdown
+        return manager, app
+
+    submit_util.manager_from_args = making
 
 
 def finish(given: argparse.Namespace, mark: Path) -> int:
