@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from azbatch_core import AzureBatch
+from azbatch_core.errors import SpecError
 from azbatch_pulsar import compat
 from azbatch_pulsar.clients import (
     AzureBatchMessageCoexecutionJobClient,
@@ -19,9 +21,8 @@ from azbatch_pulsar.runs import Runs
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-_QUIETER = {"azure": logging.WARNING, "azbatch.retries": logging.ERROR}
-"""Galaxy logs all: the SDK tells of each request, and azbatch of each try while the service is away."""
+_TOPIC: Final = re.compile(r"[\w-]*")
+"""What a topic of pulsar-relay may consist of, or it refuses each poll and message: its own rule."""
 
 
 class AzureBatchManagerMixin:
@@ -35,9 +36,9 @@ class AzureBatchManagerMixin:
     client_class: type[Any]
 
     def __init__(self, *args: Any, azure: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
-        for name, level in _QUIETER.items():
-            if logging.getLogger(name).level == logging.NOTSET:
-                logging.getLogger(name).setLevel(level)
+        sdk = logging.getLogger("azure")
+        if sdk.level == logging.NOTSET:  # Galaxy logs at DEBUG, and the SDK tells of each request at INFO
+            sdk.setLevel(logging.WARNING)
         self._azure = dict(azure or {})
         self._runs: dict[tuple[str | None, str], Runs] = {}
         self._accounts: dict[str | None, AzureBatch] = {}
@@ -93,15 +94,27 @@ class AzureBatchMessageQueueClientManager(AzureBatchManagerMixin, compat.Message
 
 
 class AzureBatchRelayClientManager(AzureBatchManagerMixin, compat.RelayClientManager):
-    """Clients that get their results by a Pulsar relay."""
+    """Clients that get their results by a Pulsar relay.
+
+    Raises:
+        SpecError: There is no login that nodes could use, too, or a name that no relay takes.
+    """
 
     client_class = AzureBatchMessageCoexecutionJobClient
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        login = {name: kwargs.get(f"relay_{name}") for name in ("username", "password")}
+        if not all(login.values()):
+            # Another kind of login is good for one use, and a topic belongs to one user.
+            raise SpecError("relay_url needs relay_username and relay_password: nodes log in with them, too")
+        for name in ("manager", "relay_topic_prefix"):
+            if not _TOPIC.fullmatch(kwargs.get(name) or ""):
+                raise SpecError(
+                    f"{name}: {kwargs[name]!r}: a relay takes only letters, digits, _ and - in it"
+                )
         self._node_config = {
             "message_queue_url": kwargs["relay_url"],
-            "message_queue_username": kwargs.get("relay_username"),
-            "message_queue_password": kwargs.get("relay_password"),
+            **{f"message_queue_{name}": value for name, value in login.items()},
             "relay_topic_prefix": kwargs.get("relay_topic_prefix") or "",
             "message_queue_publish_capabilities": False,
         }
