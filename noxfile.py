@@ -33,6 +33,8 @@ GALAXY_OVERRIDE = "certifi>=2026.4"
 """In the place of the release that Galaxy's package pins, which no index has any more."""
 PULSAR = "pulsar-app==0.15.15"
 """What runs on nodes; Galaxy brings its own build of the same, and both cannot be in one environment."""
+RELAY = "pulsar-relay==0.2.1"
+"""The server of Pulsar's relay mode."""
 TORCH = "torch==2.13.0"
 """What the training in the tests of TorchX runs on."""
 
@@ -175,6 +177,7 @@ def pulsar(session: nox.Session, version: str) -> None:
         session.env[f"AZBATCH_TEST_GALAXY_{name.replace('.', '')}"] = _environment(
             session, f"galaxy-runner-{name}", *words, *packages, f"azbatch @ {wheel.as_uri()}"
         )
+    session.env["AZBATCH_TEST_RELAY"] = _environment(session, "relay", RELAY)
     # Most of the time is spent in waiting for Pulsar to start.
     parallel = ("-n", "2", "--dist", "loadfile")
     session.run("pytest", "tests/pulsar", *parallel, "-W", "ignore::DeprecationWarning", *session.posargs)

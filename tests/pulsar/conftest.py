@@ -5,6 +5,7 @@ They run once for each version of Pulsar, in an environment of its own, with azb
 
 from __future__ import annotations
 
+import re
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from files_endpoint import files_endpoint
-from pulsar_rig import BIN, HOST, Rig, manager_of
+from pulsar_rig import BIN, HOST, Rig, end, manager_of
 
 from azbatch_core.local import LocalBatch
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from docker_daemon import DockerPlace
     from files_endpoint import FilesEndpoint
+    from rig.relay import Relay
 
 _TESTS = Path(__file__).parents[1]
 
@@ -57,6 +59,48 @@ def broker_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield broker.url
     finally:
         broker.close()
+
+
+@pytest.fixture(scope="session")
+def start_relay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Relay]]:
+    """Start a pulsar-relay of our own."""
+    sys.path.append(str(_TESTS / "galaxy"))
+    from rig.installed import relay_programs
+    from rig.relay import Relay
+
+    with ExitStack() as running:
+
+        def start(**options: Any) -> Relay:
+            relay = Relay(relay_programs(), tmp_path_factory.mktemp("relay"), **options)
+            running.callback(relay.stop)
+            relay.start()
+            return relay
+
+        yield start
+
+
+@pytest.fixture(scope="session")
+def relay(start_relay: Callable[..., Relay]) -> Relay:
+    """One that takes any number of messages."""
+    return start_relay()
+
+
+@pytest.fixture
+def start_manager(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+    """Make a client manager with messages by the `broker` or the `relay`, under the test's own name."""
+    made: list[Any] = []
+
+    def start(queue: str, account: str = "here") -> Any:
+        if queue == "relay":
+            means = request.getfixturevalue("relay").login
+        else:
+            means = {"amqp_url": request.getfixturevalue("broker_url")}
+        made.append(manager_of(account, manager=re.sub(r"\W+", "-", request.node.name), **means))
+        return made[-1]
+
+    yield start
+    for manager in made:
+        end(manager)
 
 
 @pytest.fixture(scope="module")

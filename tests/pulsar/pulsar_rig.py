@@ -155,7 +155,7 @@ class PulsarJob:
             params["external_id"] = self.batch_id
         made = self.rig.manager.get_client(params, self.job_id)
         runs = made.runs
-        runs.watch.interval = 0.05
+        runs._interval = 0.05
         runs._patience = 0.0
         runs._batch._connection._retry = RetrySettings(first_wait=0.01, max_wait=0.05)
         return made
@@ -236,3 +236,17 @@ class PulsarJob:
 def manager_of(account: str = "here", **pulsars: Any) -> Any:
     """A client manager as the Galaxy runner makes it."""
     return azure_manager({"azure_batch_account": account}, **pulsars)
+
+
+def end(manager: Any, shutdown: Callable[..., None] | None = None, **_: Any) -> None:
+    """Shut it down with its threads; a poll of a relay ends by a message, or it would last half a minute."""
+    manager.active = False
+    poll = getattr(manager, "relay_transport", None) and manager.callback_thread
+    if poll is not None and poll.is_alive():
+        manager.relay_transport.post_message(status_topic(manager), {})
+    (shutdown or manager.shutdown)(ensure_cleanup=True)
+
+
+def status_topic(manager: Any) -> str:
+    """The relay's topic with the messages of that manager's jobs."""
+    return str(manager._make_topic_name("job_status_update", manager.manager_name))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pulsar.client.test import check
-from pulsar_rig import HOST, manager_of
+from pulsar_rig import HOST, end, manager_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,11 +27,13 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("queue", [False, True], ids=["polling", "queue"])
-@pytest.mark.parametrize("way", list(WAYS))
+@pytest.mark.parametrize(
+    ("way", "queue"),
+    [*itertools.product(WAYS, ["polling", "broker"]), ("host", "relay"), ("docker", "relay")],
+)
 def test_pulsar_s_own_check(
     way: str,
-    queue: bool,  # noqa: FBT001  # pytest's
+    queue: str,
     files: FilesEndpoint,
     monkeypatch: pytest.MonkeyPatch,
     request: pytest.FixtureRequest,
@@ -37,8 +41,10 @@ def test_pulsar_s_own_check(
     request.getfixturevalue("docker_service" if "docker" in way else "service")
     job_id = f"check_{way.replace('-', '_')}_{queue}"
     means: dict[str, Any] = {"manager": job_id}
-    if queue:
+    if queue == "broker":
         means["amqp_url"] = request.getfixturevalue("broker_url")
+    elif queue == "relay":
+        means.update(request.getfixturevalue("relay").login)
     seen: list[Any] = []
     params = {**WAYS[way], "files_endpoint": files.url(job_id)}
     account = "docked" if "docker" in way else "here"
@@ -55,7 +61,7 @@ def test_pulsar_s_own_check(
             test_unicode=True,
         )
     )
-    assert seen or queue, "it was cleaned, and the full status was there before"
+    assert seen or queue != "polling", "it was cleaned, and the full status was there before"
     for key in ("returncode", "stdout", "working_directory_contents", "realized_dynamic_file_sources"):
         assert all(key in status for status in seen)
 
@@ -72,9 +78,13 @@ def _manager(account: str, means: dict[str, Any], seen: list[Any]) -> Any:
             seen.append(client.full_status())
             clean()
 
-        if "amqp_url" not in means:  # there it need not be over on Batch when the message comes
+        if (
+            not {"amqp_url", "relay_url"} & means.keys()
+        ):  # there it need not be over on Batch when the message comes
             client.clean = clean_noting
         return client
 
     made.get_client = noting
+    if "relay_url" in means:
+        made.shutdown = functools.partial(end, made, made.shutdown)
     return made

@@ -1,4 +1,4 @@
-"""The message queue, with Batch asked beside it."""
+"""Messages by AMQP or by a relay, with Batch asked beside them."""
 
 from __future__ import annotations
 
@@ -7,26 +7,31 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from pulsar_rig import HOST, Rig, manager_of, until
+from pulsar_rig import HOST, Rig, until
 
 from azbatch_pulsar.compat import PulsarClientTransportError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from files_endpoint import FilesEndpoint
 
 
-@pytest.fixture
+@pytest.fixture(params=["broker", "relay"])
 def queue_rig(
-    broker_url: str, files: FilesEndpoint, service: Any, tmp_path: Path, request: pytest.FixtureRequest
-) -> Iterator[Rig]:
+    files: FilesEndpoint,
+    service: Any,
+    tmp_path: Path,
+    start_manager: Callable[..., Any],
+    request: pytest.FixtureRequest,
+) -> Rig:
     """Jobs whose results come by messages, on a queue of the test's own."""
     del service
-    manager = manager_of(manager=request.node.name, amqp_url=broker_url)
-    yield Rig(files, tmp_path, HOST, manager)
-    manager.shutdown(ensure_cleanup=True)
+    return Rig(files, tmp_path, HOST, start_manager(request.param))
+
+
+ON_BROKER = pytest.mark.parametrize("queue_rig", ["broker"], indirect=True)
 
 
 def test_the_final_message_has_the_full_status(queue_rig: Rig) -> None:
@@ -68,6 +73,7 @@ def test_an_image_or_node_that_is_not_there_ends_the_job_though_no_message_comes
     assert "there is no pulsar-submit on the node's PATH" in job.reason()[1]
 
 
+@ON_BROKER
 def test_a_node_whose_pulsar_has_no_kombu_is_told_of(queue_rig: Rig, tmp_path: Path) -> None:
     (tmp_path / "without").mkdir()
     (tmp_path / "without/kombu.py").write_text("raise ImportError")
@@ -93,6 +99,7 @@ def test_a_job_is_killed_by_the_client_of_a_queue_too(queue_rig: Rig) -> None:
     assert job.wait()["status"] == "cancelled"
 
 
+@ON_BROKER
 def test_nodes_may_reach_the_queue_by_another_address(queue_rig: Rig, broker_url: str) -> None:
     queue_rig.manager.url = "amqp://nobody@127.0.0.1:1//"
     job = queue_rig.job("true", azure_batch_message_queue_url=broker_url)

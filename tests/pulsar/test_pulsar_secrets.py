@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from files_endpoint import JOB_KEY
-from pulsar_rig import Rig, manager_of, until
+from pulsar_rig import Rig, until
 
 from azbatch_pulsar.compat import PulsarClientTransportError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from files_endpoint import FilesEndpoint
     from typing_extensions import Self
@@ -49,23 +49,31 @@ class CommandLines:
                     self.seen.add(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
 
 
-@pytest.fixture(params=["host", "docker"])
+@pytest.fixture(params=["host broker", "docker broker", "docker relay"])
 def secret_rig(
-    request: pytest.FixtureRequest, broker_url: str, files: FilesEndpoint, tmp_path: Path
-) -> Iterator[Rig]:
+    request: pytest.FixtureRequest, files: FilesEndpoint, tmp_path: Path, start_manager: Callable[..., Any]
+) -> Rig:
     """Jobs with every secret that there is."""
-    plain: Rig = request.getfixturevalue("rig" if request.param == "host" else "docker_rig")
-    manager = manager_of(plain.account, manager=f"secrets-{request.param}", amqp_url=broker_url)
-    yield Rig(files, tmp_path, {**plain.params, "azure_batch_registry": LOGIN}, manager, plain.account)
-    manager.shutdown(ensure_cleanup=True)
+    runtime, queue = request.param.split()
+    plain: Rig = request.getfixturevalue("rig" if runtime == "host" else "docker_rig")
+    manager = start_manager(queue, plain.account)
+    return Rig(files, tmp_path, {**plain.params, "azure_batch_registry": LOGIN}, manager, plain.account)
+
+
+def queue_password(manager: Any) -> str:
+    """The one by which nodes send messages."""
+    config = manager.node_config()
+    return str(
+        config.get("message_queue_password") or config["message_queue_url"].split("@")[0].split(":")[-1]
+    )
 
 
 def test_no_command_line_log_or_record_has_a_secret_in_it(
-    secret_rig: Rig, broker_url: str, caplog: pytest.LogCaptureFixture
+    secret_rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    broker_password = broker_url.partition("@")[0].rpartition(":")[2]
-    secrets = (JOB_KEY, broker_password, LOGIN["password"])
+    password = queue_password(secret_rig.manager)
+    secrets = (JOB_KEY, password, LOGIN["password"])
     logging.getLogger("azure").setLevel(logging.DEBUG)
     # What the tool can see: its variables, and every file of its container.
     script = 'env >$1; cat /proc/[0-9]*/environ >>$1; touch "$2"; while [ ! -e "$3" ]; do sleep 0.1; done'
@@ -101,7 +109,7 @@ def test_no_command_line_log_or_record_has_a_secret_in_it(
         assert secret not in json.dumps(ended)
         assert secret not in stderr.decode()
     seen_by_tool = job.output.read_bytes().decode(errors="replace")
-    assert broker_password not in seen_by_tool
+    assert password not in seen_by_tool
     assert LOGIN["password"] not in seen_by_tool
     if secret_rig.account == "docked":
         assert "/command_line" in seen_by_tool

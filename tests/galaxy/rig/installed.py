@@ -31,6 +31,11 @@ def rabbitmq_server() -> str:
     return str(Path(str(found)).resolve().parent / "rabbitmq-server")
 
 
+def relay_programs() -> Path:
+    """The folder `bin` of the environment with `pulsar-relay`; else as above."""
+    return _programs("AZBATCH_TEST_RELAY", "pulsar-relay")
+
+
 def docker_daemon() -> None:
     """Docker's daemon and a registry can be started; else as above."""
     missing = [name for name in ("dockerd", "docker", "docker-registry") if shutil.which(name) is None]
@@ -43,7 +48,7 @@ def docker_daemon() -> None:
 def _programs(variable: str, program: str) -> Path:
     folder = Path(os.environ.get(variable, ""), "bin").absolute()
     if not (os.environ.get(variable) and (folder / program).exists()):
-        _missing(f"{variable} names no environment with {program}; `nox -s galaxy` makes it")
+        _missing(f"{variable} names no environment with {program}; nox makes it")
     return folder
 
 
