@@ -6,12 +6,13 @@ docs).
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from azbatch_core.service.watch import task_failures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 _MAX_SPELLED_OUT = 1000
 
@@ -25,17 +26,20 @@ class Dependencies:
     """
 
     def __init__(
-        self, tasks: Sequence[Mapping[str, Any]], succeeded: Callable[[Mapping[str, Any]], bool]
+        self, tasks: Collection[Mapping[str, Any]], succeeded: Callable[[Mapping[str, Any]], bool]
     ) -> None:
+        self._tasks = tasks
         self._succeeded = succeeded
-        self._by_id = {str(task.get("id")).lower(): task for task in tasks}
-        self._numbers = (
-            {int(name): name for name in self._by_id if name.isascii() and name.isdigit()}
-            if any((task.get("dependsOn") or {}).get("taskIdRanges") for task in tasks)
-            else {}
-        )
         self._culprits: dict[str, str | None] = {}
         self._ranges: dict[tuple[int, int], tuple[list[str], list[str]]] = {}
+
+    @cached_property
+    def _by_id(self) -> dict[str, Mapping[str, Any]]:
+        return {str(task.get("id")).lower(): task for task in self._tasks}
+
+    @cached_property
+    def _numbers(self) -> dict[int, str]:
+        return {int(name): name for name in self._by_id if name.isascii() and name.isdigit()}
 
     def ids_of(self, task: Mapping[str, Any]) -> tuple[str, ...]:
         """The ids that the task waits for; a long range stays as `first-last`."""
@@ -50,6 +54,8 @@ class Dependencies:
 
     def blocked_by(self, task: Mapping[str, Any]) -> str | None:
         """The id of the failed task because of which this one never runs; None when there is none."""
+        if not task.get("dependsOn"):
+            return None
         # A stack of our own: chains of dependencies are longer than Python's.
         name = str(task.get("id")).lower()
         path = [name]

@@ -100,10 +100,11 @@ def task_statuses(job: Mapping[str, Any], tasks: Iterable[Mapping[str, Any]]) ->
     """Every task as it stands, in the given order; the whole job's tasks are needed to judge dependencies."""
     documents = list(tasks)
     dependencies = Dependencies(documents, succeeded)
-    return [_task_status(job, document, dependencies) for document in documents]
+    return [task_status(job, document, dependencies) for document in documents]
 
 
-def _task_status(job: Mapping[str, Any], task: Mapping[str, Any], dependencies: Dependencies) -> TaskStatus:
+def task_status(job: Mapping[str, Any], task: Mapping[str, Any], dependencies: Dependencies) -> TaskStatus:
+    """One task as it stands."""
     execution = task.get("executionInfo") or {}
     node = task.get("nodeInfo") or {}
     settings = task.get("multiInstanceSettings")

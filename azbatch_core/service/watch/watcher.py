@@ -18,7 +18,8 @@ from azbatch_core.service.documents.wire import moment
 from azbatch_core.service.states import TaskState
 from azbatch_core.service.watch import pool_health
 from azbatch_core.service.watch.gangs import Gangs
-from azbatch_core.service.watch.status import TASK_SELECT, job_goes_on, job_status, task_statuses
+from azbatch_core.service.watch.seen import SeenTasks
+from azbatch_core.service.watch.status import TASK_SELECT, job_goes_on, job_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -101,9 +102,8 @@ class JobWatch:
         self._job_id = job_id
         self.gangs = Gangs(connection, job_id)
         self._lock = threading.Lock()
-        self._documents: dict[str, dict[str, Any]] = {}
+        self._seen = SeenTasks()
         self._statuses: Sequence[TaskStatus] = ()
-        self._latest = ""
         self._snapshot: Snapshot | None = None
         self._looked_at = 0.0
         self._changed_at = 0.0
@@ -133,10 +133,10 @@ class JobWatch:
         before = self._snapshot
         job = requests.get_job(self._connection, self._job_id)
         ended = before is not None and job_goes_on(before.job) and not job_goes_on(job)
-        everything = full or ended or before is None or len(self._documents) <= _SMALL
+        everything = full or ended or before is None or len(self._seen) <= _SMALL
         changed = self._take(everything=everything)
         if before is None or changed or before.job != job:
-            self._statuses = task_statuses(job, self._documents.values())
+            self._statuses = self._seen.statuses(job)
         # Which member failed first may be listed later than the failure.
         tasks = self.gangs.blamed(self._statuses)
         if before is not None and not changed and before.job == job and tasks == before.tasks:
@@ -150,30 +150,18 @@ class JobWatch:
         """Read tasks; whether any differs from what was known."""
         path = ("jobs", self._job_id, "tasks")
         if everything:
-            documents = {
-                str(task["id"]).lower(): task
-                for task in requests.listing(self._connection, *path, select=TASK_SELECT)
-            }
-            changed = documents != self._documents
-            self._documents = documents
-        else:
-            since = self._since()
-            changed = False
-            news = requests.listing(self._connection, *path, select=TASK_SELECT, odata_filter=since)
-            for task in news:
-                name = str(task["id"]).lower()
-                changed = changed or self._documents.get(name) != task
-                self._documents[name] = task
-        stamps = (str(task.get("stateTransitionTime") or "") for task in self._documents.values())
-        self._latest = max(stamps, default="", key=_order)
-        return changed
+            return self._seen.replace(requests.listing(self._connection, *path, select=TASK_SELECT))
+        since = self._since()
+        return self._seen.update(
+            requests.listing(self._connection, *path, select=TASK_SELECT, odata_filter=since)
+        )
 
     def _since(self) -> str | None:
         """Tasks that changed lately, by the service's clock.
 
         The margin is for changes that nodes report late: their time of change is the node's.
         """
-        latest = moment(self._latest)
+        latest = moment(self._seen.latest)
         if latest is None:
             return None
         return f"stateTransitionTime ge DateTime'{(latest - self._margin).strftime('%Y-%m-%dT%H:%M:%S.%fZ')}'"
@@ -192,7 +180,7 @@ class JobWatch:
             return self._gone(job)
         before = self._verdict
         queued = [task for task in tasks if task.state is TaskState.QUEUED]
-        self._verdict = self._seen(pool_health.verdict, job, queued)
+        self._verdict = self._ask(pool_health.verdict, job, queued)
         if before == self._verdict:
             return self._verdict
         return self._gone(job) if self._verdict else None
@@ -203,9 +191,9 @@ class JobWatch:
         own_pool = bool((job.get("poolInfo") or {}).get("autoPoolSpecification"))
         if own_pool and created and self._connection.clock.now() - created < self._margin:
             return None
-        return self._seen(pool_health.gone, job)
+        return self._ask(pool_health.gone, job)
 
-    def _seen(self, judge: Callable[..., str | None], *what: Any) -> str | None:
+    def _ask(self, judge: Callable[..., str | None], *what: Any) -> str | None:
         try:
             return judge(self._connection, *what)
         except AzBatchError:
@@ -279,9 +267,3 @@ def wait(
             )
         clock.sleep(min(interval, left))
         interval = min(pace.longest, interval * pace.factor)
-
-
-def _order(stamp: str) -> str:
-    """A key that sorts wire timestamps: trailing zeros of their fraction are cut."""
-    base, _, fraction = stamp.rstrip("Z").partition(".")
-    return f"{base}.{fraction:0<7}"
