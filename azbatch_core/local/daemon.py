@@ -173,7 +173,7 @@ def serve(state: StateDirectory, options: Options, ready: Callable[[Endpoint], N
 
     # Records of thousands of nodes live for long: to look for cycles among them as often as Python does took
     # a fifth of the time of a large simulation. There, as many objects come as go while a clock is moved.
-    gc.set_threshold(300_000 if options.model else 20_000, 20, 20)
+    gc.set_threshold(2_000_000 if options.model else 20_000, 20, 20)
     storage = _storage()
 
     async def run() -> None:

@@ -14,6 +14,7 @@ import orjson
 
 from azbatch_core.local.engine import holds, preparation, tasks
 from azbatch_core.local.engine.execution import Execution
+from azbatch_core.local.engine.recent import note
 from azbatch_core.local.rules import gangs as rules
 from azbatch_core.local.rules.tasks import wanted_node
 from azbatch_core.local.rules.times import ticks_of
@@ -256,7 +257,7 @@ def _end_subtask(account: Account, job: Job, execution: Execution, outcome: Outc
         node = execution.node
         node.tasks_run += 1
         node.tasks_succeeded += record.failure is None
-        tasks.note(
+        note(
             *(account, execution, job, "completed", record.started),
             ended=ended,
             exit_code=record.exit_code,

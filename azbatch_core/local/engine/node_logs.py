@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from azbatch_core.local.engine import recent
 from azbatch_core.local.rules.recent import recent_document
 from azbatch_core.local.rules.times import moment
 from azbatch_core.local.wire.durations import sortable_time
@@ -41,7 +42,7 @@ def _events(account: Account, node: Node) -> Iterator[tuple[str, str]]:
         yield moment(node.booted), f"agent {account.settings.vm_agent_version} started"
     if node.start is not None:
         yield from _run("start task", node.start)
-    for item in node.recent:
+    for item in recent.rows(account, node):
         task = recent_document(item, account.base)
         yield from _run(f"task {task['taskId']} of job {task['jobId']}", task["executionInfo"])
     for error in node.errors:

@@ -17,14 +17,13 @@ from azbatch_core.local.engine import (
     scaling,
     schedules,
 )
-from azbatch_core.local.rules.recent import Recent
+from azbatch_core.local.engine.recent import note_killed
 from azbatch_core.local.rules.times import moment
 from azbatch_core.local.runtime.failures import failure
 from azbatch_core.local.store.records import Job, Node, Pool, Preparation, Schedule
 
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
-    from azbatch_core.local.store.records import Doc
     from azbatch_core.local.store.task_rows import Task
 
 __all__ = ["recover"]
@@ -73,30 +72,18 @@ def _end_try(account: Account, task: Task) -> None:
             expires=None if started is None else retention.expiry(now, retention_time),
             satisfied=False,
         )
-        _note(account, job, task, {"state": "completed", "ended": now, "failed": failure("TaskEnded")})
+        note_killed(account, job, task, completed=(now, failure("TaskEnded")))
         jobs.end_with_manager(account, job, task.seq)
         return
     # It may run elsewhere next: nothing of this try is left behind.
     retention.clear(account, job, task)
     requeued = task.stopping == "requeue"
-    _note(account, job, task, {"state": "active", "started": None, "requeues": task.requeues + requeued})
+    note_killed(account, job, task, requeues=int(requeued))
     account.store.subtasks.forget([task.seq])
     if requeued:
         table.requeue(task.seq, now)
     else:
         table.back(task.seq, now)
-
-
-def _note(account: Account, job: Job, task: Task, changes: Doc) -> None:
-    """Say among the recent tasks of its nodes what became of a task that was running there."""
-    keys = [task.node, *(subtask.node for subtask in account.store.subtasks.of_task(task.seq))]
-    for node in (account.nodes[key] for key in keys if key in account.nodes):
-        for place, row in enumerate(node.recent):
-            entry = Recent._make(row)
-            if (entry.job, entry.task, entry.state) == (job.id, task.id, "running"):
-                node.recent[place] = tuple(entry._replace(**changes))
-                node.tasks_run += changes["state"] == "completed"
-                account.touch(node)
 
 
 def _load(account: Account) -> None:

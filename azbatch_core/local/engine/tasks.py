@@ -9,10 +9,10 @@ import orjson
 from azbatch_core.local.engine import jobs, preparation, retention
 from azbatch_core.local.engine.execution import Execution
 from azbatch_core.local.engine.launching import launch
+from azbatch_core.local.engine.recent import note
 from azbatch_core.local.engine.trouble import notice
 from azbatch_core.local.rules.exits import consequence, wants_retry
 from azbatch_core.local.rules.nodes import resting_state
-from azbatch_core.local.rules.recent import put_recent
 from azbatch_core.local.rules.tasks import number_of
 from azbatch_core.local.rules.times import ticks_of
 from azbatch_core.local.runtime.failures import failure
@@ -20,7 +20,7 @@ from azbatch_core.local.runtime.failures import failure
 if TYPE_CHECKING:
     from azbatch_core.local.engine.account import Account
     from azbatch_core.local.runtime.base import Outcome
-    from azbatch_core.local.store.records import Doc, Job, Node, TaskState
+    from azbatch_core.local.store.records import Doc, Job, Node
     from azbatch_core.local.store.task_rows import ReadyTask
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "fate",
     "look_again",
     "make_ready",
-    "note",
     "run",
     "settle",
     "start",
@@ -77,7 +76,7 @@ def run(account: Account, execution: Execution, *, waited: bool) -> None:
 
 
 def begin(account: Account, execution: Execution, job: Job) -> int:
-    """Launch a try on its node, and say so there; its start in ticks."""
+    """Launch a try on its node; its start in ticks."""
     node = execution.node
     found = account.preparations[job.key].get(node.key)
     if found is not None and not found.ran:
@@ -85,39 +84,7 @@ def begin(account: Account, execution: Execution, job: Job) -> int:
         account.touch(found)
     started = launch(account, execution)
     notice(account, node)
-    note(account, execution, job, "running", started)
     return started
-
-
-def note(
-    account: Account,
-    execution: Execution,
-    job: Job,
-    state: TaskState,
-    started: int | None,
-    *,
-    ended: int | None = None,
-    exit_code: int | None = None,
-    failed: Doc | None = None,
-    retries: int = 0,
-    requeues: int = 0,
-) -> None:
-    """Put a task that began or ended among the node's recent ones; `retries` and `requeues` are new ones."""
-    node = execution.node
-    row = (  # as `Recent` has them
-        job.id,
-        execution.task_id,
-        state,
-        None if execution.gang is None else execution.subtask,
-        execution.retries + retries,
-        execution.requeues + requeues,
-        started,
-        ended,
-        exit_code,
-        failed,
-    )
-    put_recent(node.recent, row)
-    account.touch(node)
 
 
 def settle(account: Account, execution: Execution, outcome: Outcome | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.rules.documents import without_secrets
@@ -11,7 +11,7 @@ from azbatch_core.local.rules.recent import recent_document
 from azbatch_core.local.rules.times import moment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from azbatch_core.local.store.records import Doc, Node, NodeState, Pool, Scheduling
 
@@ -127,8 +127,19 @@ def resting_state(scheduling: Scheduling) -> NodeState:
     return "idle" if scheduling == "enabled" else "offline"
 
 
-def node_document(node: Node, pool: Pool, base: str, version: str, running: tuple[int, int]) -> Doc:
-    """A node as GET shows it; `running` counts its tasks and the slots they take."""
+def node_document(
+    node: Node,
+    pool: Pool,
+    base: str,
+    version: str,
+    running: tuple[int, int],
+    *,
+    recent: Sequence[Sequence[Any]] = (),
+) -> Doc:
+    """A node as GET shows it; `running` counts its tasks and the slots they take.
+
+    `recent` is as `rules.recent` has it.
+    """
     spec = pool.spec
     vm = spec.get("virtualMachineConfiguration") or {}
     image = vm.get("imageReference") or {}
@@ -161,8 +172,8 @@ def node_document(node: Node, pool: Pool, base: str, version: str, running: tupl
             doc["startTask"] = without_secrets(spec["startTask"])
         if node.start is not None:
             doc["startTaskInfo"] = node.start
-    if node.recent:
-        doc["recentTasks"] = [recent_document(row, base) for row in node.recent]
+    if recent:
+        doc["recentTasks"] = [recent_document(row, base) for row in recent]
     if node.errors:
         doc["errors"] = node.errors
     return doc

@@ -93,6 +93,8 @@ async def test_a_try_that_died_with_the_service_leaves_no_folder(tmp_path: Path)
     folder = service.engine.tasks.directory("job", "t")
     assert folder.exists()
     service.engine.nodes.disable_scheduling("pool", node_of(service), "requeue")
+    (before,) = service.nodes()[0]["recentTasks"]
+    assert (before["taskId"], before["taskState"]) == ("t", "running")
     heir = await service.killed()
     assert not folder.exists()
     (recent,) = heir.nodes()[0]["recentTasks"]

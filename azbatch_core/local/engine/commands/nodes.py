@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from azbatch_core.local.engine import node_actions
+from azbatch_core.local.engine import node_actions, recent
 from azbatch_core.local.engine.commands.base import Commands
 from azbatch_core.local.engine.commands.paging import by_id, in_order, page
 from azbatch_core.local.engine.commands.pools import find_pool
@@ -111,7 +111,9 @@ class NodeCommands(Commands):
         account = self.account
         slots = [execution.slots for execution in account.on_node[node.key] if execution.kind == "task"]
         version = account.settings.vm_agent_version
-        return node_document(node, account.pools[node.pool], account.base, version, (len(slots), sum(slots)))
+        counted = (len(slots), sum(slots))
+        pool = account.pools[node.pool]
+        return node_document(node, pool, account.base, version, counted, recent=recent.rows(account, node))
 
     def counts(self, match: Match | None = None, after: str | None = None, limit: int = 1000) -> Listed:
         """Nodes by state for each pool, in the order of the pools' ids."""
