@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from azbatch_core.plan import Plan
+    from azbatch_core.service.manage.many_jobs import JobsWatch
     from azbatch_core.service.states import (
         AccountCheck,
         JobPhase,
@@ -274,6 +275,17 @@ class AzureBatch:
         from azbatch_core.service.manage import pools
 
         return pools.running_jobs(self._connection, pool_id)
+
+    def watch_jobs(self, prefix: str, *, interval: float = 2.0) -> JobsWatch:
+        """A look at all jobs whose ids start so, for a program that asks about each of them again and again.
+
+        Args:
+            prefix: How the ids start.
+            interval: Seconds that an answer of the service is good for.
+        """
+        from azbatch_core.service.manage.many_jobs import JobsWatch
+
+        return JobsWatch(self._connection, prefix, interval=interval)
 
     def check(self) -> AccountCheck:
         """Try the account: reach it, authenticate, list. Problems are items of the answer, not exceptions."""

@@ -82,6 +82,7 @@ class SpecError(AzBatchError, ValueError):
     Attributes:
         field: The dotted path of the field, such as ``tasks[3].command``.
         line: The line in the file that the spec was read from, counted from 1; None when it came from Python.
+        others: What else was found wrong in the same spec: each is a whole error of its own.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class SpecError(AzBatchError, ValueError):
         super().__init__(message, hint=hint)
         self.field = field
         self.line = line
+        self.others: tuple[SpecError, ...] = ()
 
 
 class ConfigurationError(AzBatchError):

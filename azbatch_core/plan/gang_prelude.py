@@ -97,12 +97,17 @@ AZBATCH_NODE_COUNT=$azb_n
 AZBATCH_NODE_ADDRESS=$azb_own
 AZBATCH_MAIN_NODE=$azb_main
 export AZBATCH_NODE_RANK AZBATCH_NODE_COUNT AZBATCH_NODE_LIST AZBATCH_NODE_ADDRESS AZBATCH_MAIN_NODE
-exec "$@"
 """
 
 
-def with_prelude(command: Command) -> tuple[str, ...]:
-    """The command, told its place first, as arguments; what the command is given stays exactly as it is."""
+def with_prelude(command: Command, mark: str = "") -> tuple[str, ...]:
+    """The command, told its place first, as arguments; what the command is given stays exactly as it is.
+
+    Args:
+        command: What every node runs.
+        mark: A line of shell that runs before it (`member_logs.marked`).
+    """
     words = ("/bin/bash", "-c", command.script) if isinstance(command, Shell) else command
-    lines = (line.strip() for line in _SOURCE.strip().splitlines())
-    return ("/bin/sh", "-c", "\n".join(lines), "azbatch", *words)
+    lines = [line.strip() for line in _SOURCE.strip().splitlines()]
+    lines += [mark] if mark else []
+    return ("/bin/sh", "-c", "\n".join([*lines, 'exec "$@"']), "azbatch", *words)

@@ -29,15 +29,23 @@ _FIT = (
 _NOTHING = {"linux": ("/bin/sh", "-c", ":"), "windows": ("cmd.exe", "/c", "exit 0")}
 
 
-def settings(spec: TaskSpec, gang: GangSpec, *, os: OperatingSystem, job_id: str) -> Body:
-    """What makes a task's body that of a gang: command line, files and ``multiInstanceSettings``."""
+def settings(spec: TaskSpec, gang: GangSpec, *, os: OperatingSystem, job_id: str, mark: str = "") -> Body:
+    """What makes a task's body that of a gang: command line, files and ``multiInstanceSettings``.
+
+    Args:
+        spec: The task.
+        gang: Its gang.
+        os: What the nodes run.
+        job_id: The job's id.
+        mark: A line of shell for every node (`member_logs.marked`).
+    """
     common = [*gang.common_resource_files]
     own = [*spec.resource_files]
     if gang.coordination is None:
-        on_all, then = _line(spec.command, os), command_line(_NOTHING[os], os)
+        on_all, then = _line(spec.command, os, mark), command_line(_NOTHING[os], os)
         common, own = [_below_working_directory(file) for file in own], []
     else:
-        on_all, then = _line(gang.coordination, os), _line(spec.command, os)
+        on_all, then = _line(gang.coordination, os, mark), _line(spec.command, os)
     instances: Body = {"numberOfInstances": gang.nodes, "coordinationCommandLine": on_all}
     if common:
         instances["commonResourceFiles"] = resource_files(common, job_id)
@@ -45,8 +53,8 @@ def settings(spec: TaskSpec, gang: GangSpec, *, os: OperatingSystem, job_id: str
     return {**body, "resourceFiles": resource_files(own, job_id)} if own else body
 
 
-def _line(command: Command, os: OperatingSystem) -> str:
-    return command_line(with_prelude(command) if os == "linux" else command, os)
+def _line(command: Command, os: OperatingSystem, mark: str = "") -> str:
+    return command_line(with_prelude(command, mark) if os == "linux" else command, os)
 
 
 def _below_working_directory(file: ResourceFile) -> ResourceFile:
@@ -122,9 +130,11 @@ def check_pool(gang: GangSpec, pool: PoolContext, notes: Notes, task_id: str) ->
         )
 
 
-def warn(spec: TaskSpec, gang: GangSpec, os: OperatingSystem, notes: Notes, task_id: str) -> None:
-    """What people expect of a gang and Batch does otherwise."""
-    if spec.output_files and gang.nodes > 1:
+def warn(
+    spec: TaskSpec, gang: GangSpec, os: OperatingSystem, notes: Notes, task_id: str, *, kept: bool
+) -> None:
+    """What people expect of a gang and Batch does otherwise; `kept`: all that it uploads is kept of all."""
+    if spec.output_files and gang.nodes > 1 and not kept:
         notes.add("its output files are uploaded from the main node only (Batch, OutputFile)", task_id)
     if os == "windows":
         notes.add("AZBATCH_NODE_RANK and its like are set on Linux nodes only", task_id)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from azbatch_core.catalog.vm_sizes import price_terms
 from azbatch_core.errors import SpecError
+from azbatch_core.plan import member_logs
 from azbatch_core.plan.ids import TaskIds
 from azbatch_core.plan.jobs import job_body, make_job_id, make_stamp
 from azbatch_core.plan.limits import program_warnings, too_long_variables
@@ -63,6 +64,7 @@ def plan(job: JobSpec, facts: AccountFacts, *, streaming: bool = False) -> Plan:
     planner.mark()
     price, basis = _price(pool, context, facts)
     body = job_body(job, job_id, stamp, pool, facts, dependencies=dependencies, os=context.os)
+    body |= member_logs.job_parts(job, member_logs.container_of(job, context.os))
     return Plan(
         account=facts.account,
         endpoint=facts.endpoint,

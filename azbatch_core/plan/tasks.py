@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.errors import ConfigurationError, SpecError
-from azbatch_core.plan import gangs
+from azbatch_core.plan import gangs, member_logs
 from azbatch_core.plan.bodies import Body, constraints, program
 from azbatch_core.plan.globs import has_wildcard
 from azbatch_core.plan.images import check_image
@@ -65,6 +65,7 @@ class TaskPlanner:
         self._slots: dict[tuple[Resources | None, int | None], int] = {}
         self._blobs: dict[str, str] = {}
         self._contained: bool | None = None
+        self._logs_in = member_logs.container_of(job, pool.os)
         self.mark()
 
     def plan(self, spec: TaskSpec) -> PlannedTask:
@@ -124,10 +125,12 @@ class TaskPlanner:
         if spec.gang is not None:
             gangs.check_pool(spec.gang, self._pool, self.notes, task_id)
             body.pop("resourceFiles", None)
-            body |= gangs.settings(spec, spec.gang, os=self._pool.os, job_id=self._job_id)
         self._add_scheduling(body, spec, task_id)
         self._warn(spec, task_id)
         names = self._add_outputs(body, spec, task_id)
+        if spec.gang is not None:
+            mark = member_logs.marked(spec, body.get("outputFiles", ()), self._logs_in)
+            body |= gangs.settings(spec, spec.gang, os=self._pool.os, job_id=self._job_id, mark=mark)
         size = body_size(body)
         if is_oversized(size):
             # Not an error of the plan: the other tasks can go in, and the submission reports this one.
@@ -258,7 +261,8 @@ class TaskPlanner:
             )
         files: list[ResourceFile | OutputFile] = [*spec.resource_files, *spec.output_files]
         if spec.gang is not None:
-            gangs.warn(spec, spec.gang, self._pool.os, self.notes, task_id)
+            kept = member_logs.is_whole(spec, self._logs_in)
+            gangs.warn(spec, spec.gang, self._pool.os, self.notes, task_id, kept=kept)
             files += spec.gang.common_resource_files
         check_urls(files, self._facts.now, self._job.wall_time, self.notes, task_id)
 

@@ -209,8 +209,7 @@ class JobHandle:
 
         With `follow`, goes on until the task (the job) is over and every last byte was read. Without it,
         gives what is there now. Files that are gone with their node are read from the storage copy that the
-        job's own output files made, if there is one; otherwise a notice says why they are gone. Of a gang,
-        Batch uploads the main node's files only.
+        job's own output files made, if there is one; otherwise a notice says why they are gone.
 
         Args:
             task_id: The task; None for all.

@@ -41,7 +41,9 @@ def problem(text: str, *, field: str | None = None, hint: str | None = None) -> 
 def relocate(error: SpecError, parent: str) -> SpecError:
     """The same problem, seen from the spec that holds the one that raised it."""
     text = error.message.removeprefix(f"{error.field}: ") if error.field else error.message
-    return problem(text, field=join(parent, error.field), hint=error.hint)
+    moved = problem(text, field=join(parent, error.field), hint=error.hint)
+    moved.others = tuple(relocate(other, parent) for other in error.others)
+    return moved
 
 
 def join(parent: str | None, child: str | None) -> str | None:
@@ -91,7 +93,7 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
 
 
 def explain(error: ValidationError, fields: Sequence[str], elsewhere: Mapping[str, str]) -> SpecError:
-    """The problem to show first.
+    """The problem to show first, with the others.
 
     An unknown field comes before all others: a misspelled name is usually why another one is missing.
 
@@ -102,14 +104,21 @@ def explain(error: ValidationError, fields: Sequence[str], elsewhere: Mapping[st
             instead.
     """
     details = error.errors(include_url=False)
-    first = min(details, key=lambda detail: detail["type"] != "extra_forbidden")
-    path = path_of(first["loc"])
-    if first["type"] == "extra_forbidden":
-        return _unknown_field(str(first["loc"][-1]), path, fields, elsewhere)
-    inner = first.get("ctx", {}).get("error")
+    details.sort(key=lambda detail: detail["type"] != "extra_forbidden")
+    found = [_problem(detail, fields, elsewhere) for detail in details]
+    first, *others = (each for one in found for each in (one, *one.others))
+    first.others = tuple(others)
+    return first
+
+
+def _problem(detail: ErrorDetails, fields: Sequence[str], elsewhere: Mapping[str, str]) -> SpecError:
+    path = path_of(detail["loc"])
+    if detail["type"] == "extra_forbidden":
+        return _unknown_field(str(detail["loc"][-1]), path, fields, elsewhere)
+    inner = detail.get("ctx", {}).get("error")
     if isinstance(inner, SpecError):
         return relocate(inner, path)
-    text, hint = _text(first)
+    text, hint = _text(detail)
     return problem(text, field=path or None, hint=hint)
 
 

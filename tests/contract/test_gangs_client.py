@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_shell import ROOT, Shell
+from waiting import until
 
 from azbatch_core import (
     AccountSpec,
@@ -184,19 +185,96 @@ def test_with_coordination_the_command_runs_on_the_main_node_only(client: AzureB
     assert by_member(job.logs("g")) == {0: "ready 0\nrank 0 of 2\n", 1: "ready 1\n"}
 
 
-def test_output_that_went_with_its_nodes(client: AzureBatch, make_job: Make) -> None:
-    outputs = [{"file_pattern": "../stdout.txt", "container": "ganglogs"}]
+def is_completed(job: JobHandle) -> bool:
+    """Whether the job's release tasks have ended, too."""
+    return job.documents()["job"]["state"] == "completed"
+
+
+def gone(client: AzureBatch, job: JobHandle) -> None:
+    """Take all nodes of the job's pool away, when the job is over."""
+    pool_id = job.wait(WITHIN).pool_id
+    assert pool_id is not None
+    until(lambda: is_completed(job))
+    client.resize_pool(pool_id, nodes=0)
+    until(lambda: not list(client.nodes(pool_id)))
+
+
+LOGS = [{"file_pattern": "../std*.txt", "container": "ganglogs"}]
+
+
+PRINT = "echo out $AZBATCH_NODE_RANK; echo err $AZBATCH_NODE_RANK >&2"
+WAIT = "touch $DIR/$AZBATCH_NODE_RANK; until [ $(ls $DIR | wc -l) = 4 ]; do sleep 0.05; done"
+"""All are there before one fails and the others are killed."""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [PRINT, f"{PRINT}; {WAIT}; [ $AZBATCH_NODE_RANK = 2 ] && exit 3; sleep 60"],
+    ids=["all succeed", "one fails"],
+)
+def test_the_output_of_every_member_outlives_its_node(
+    client: AzureBatch, make_job: Make, tmp_path: Path, script: str
+) -> None:
+    own = {"kind": "managed", "name": "goes", "nodes": 4}
+    command = shell(script.replace("$DIR", str(tmp_path)))
+    job = client.submit(make_job(g=gang(command, 4, output_files=LOGS), job={"pool": own})).job
+    gone(client, job)
+    assert by_member(job.logs("g")) == {rank: f"out {rank}\n" for rank in range(4)}
+    assert by_member(job.logs("g", "stderr"), "stderr") == {rank: f"err {rank}\n" for rank in range(4)}
+    assert not [chunk for chunk in job.logs("g") if chunk.stream == "notice"]
+
+
+def test_members_that_were_cancelled_leave_their_output(client: AzureBatch, make_job: Make) -> None:
     own = {"kind": "managed", "name": "goes", "nodes": 2}
-    job = client.submit(make_job(g=gang(SAY, output_files=outputs), job={"pool": own})).job
-    status = job.wait(WITHIN)
-    assert status.state is JobState.SUCCEEDED
-    assert status.pool_id is not None
-    client.resize_pool(status.pool_id, nodes=0)
-    deadline = time.monotonic() + WITHIN
-    while list(client.nodes(status.pool_id)):
-        assert time.monotonic() < deadline
+    job = client.submit(
+        make_job(g=gang(shell("echo up; exec sleep 60"), output_files=LOGS), job={"pool": own})
+    ).job
+    until(lambda: by_member(job.logs("g")) == {0: "up\n", 1: "up\n"})
+    job.cancel()
+    gone(client, job)
+    assert by_member(job.logs("g")) == {0: "up\n", 1: "up\n"}
+
+
+def test_a_copy_of_an_earlier_try_on_another_node_is_not_shown(
+    client: AzureBatch, make_job: Make, account: AccountSpec
+) -> None:
+    own = {"kind": "managed", "name": "goes", "nodes": 2}
+    job = client.submit(make_job(g=gang(SAY, output_files=LOGS), job={"pool": own})).job
+    storage = StorageResolver(account, lifetime=timedelta(hours=1))
+    assert job.wait(WITHIN).state is JobState.SUCCEEDED
+    storage.put("ganglogs", f"{job.id}/g/member-1/another-node/stdout.txt", b"earlier\n")
+    gone(client, job)
+    assert by_member(job.logs("g", member=1)) == {1: "rank 1 of 2\n"}
+
+
+def test_members_are_not_mistaken_when_some_of_their_nodes_are_gone(
+    client: AzureBatch, make_job: Make, account: AccountSpec
+) -> None:
+    own = {"kind": "managed", "name": "goes", "nodes": 4}
+    job = client.submit(make_job(g=gang(SAY, 4, output_files=LOGS), job={"pool": own})).job
+    pool_id = str(job.wait(WITHIN).pool_id)
+    until(lambda: is_completed(job))
+    storage = StorageResolver(account, lifetime=timedelta(hours=1))
+    for member in job.members("g")[1:]:
+        name = f"{job.id}/g/member-{member.rank}/{member.node_id}/stdout.txt"
+        storage.put("ganglogs", name, f"copy {member.rank}\n".encode(), replace=True)
+    client.resize_pool(pool_id, nodes=2)
+    until(lambda: len(list(client.nodes(pool_id))) == 2)
+    # With only some of the addresses, nobody can tell which node was whose: not even those that are left.
+    with AzureBatch(account) as fresh:
+        read = by_member(fresh.job(job.handle).logs("g"))
+    assert read == {0: "rank 0 of 4\n", **{rank: f"copy {rank}\n" for rank in (1, 2, 3)}}
+
+
+def test_a_job_with_a_release_task_of_its_own_keeps_the_main_nodes_output_only(
+    client: AzureBatch, make_job: Make
+) -> None:
+    own = {"kind": "managed", "name": "goes", "nodes": 2}
+    parts = {"preparation": {"command": ["true"]}, "release": {"command": ["true"]}}
+    job = client.submit(make_job(g=gang(SAY, output_files=LOGS), job={"pool": own, **parts})).job
+    gone(client, job)
     chunks = list(job.logs("g"))
-    assert by_member(iter(chunks)) == {0: "rank 0 of 2\n"}  # Batch uploads the main node's files only
+    assert by_member(iter(chunks)) == {0: "rank 0 of 2\n"}
     (notice,) = [chunk for chunk in chunks if chunk.member == 1]
     assert notice.text == "stdout is gone, because its node is gone; no copy of it was kept"
 

@@ -155,7 +155,7 @@ class PulsarJob:
             params["external_id"] = self.batch_id
         made = self.rig.manager.get_client(params, self.job_id)
         runs = made.runs
-        runs._interval = 0.05
+        runs.watch.interval = 0.05
         runs._patience = 0.0
         runs._batch._connection._retry = RetrySettings(first_wait=0.01, max_wait=0.05)
         return made

@@ -45,21 +45,17 @@ def check(tmp_path: Path) -> Callable[..., tuple[int, str]]:
         )
         path = tmp_path / "job_conf.yml"
         path.write_text(text)
-        command = [
-            str(BIN / "azbatch"),
-            "--account",
-            "here",
-            "pulsar",
-            "check",
-            "--destination",
-            str(path),
-            *words,
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WITHIN)
-        assert "Traceback" not in done.stderr
-        return done.returncode, done.stdout
+        return azbatch("--account", "here", "pulsar", "check", "--destination", str(path), *words)
 
     return run
+
+
+def azbatch(*words: str) -> tuple[int, str]:
+    """Run the command: its exit code and what it prints."""
+    command = [str(BIN / "azbatch"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WITHIN)
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout
 
 
 def words_of(out: str) -> list[tuple[str, str]]:
@@ -71,6 +67,26 @@ def words_of(out: str) -> list[tuple[str, str]]:
 def test_a_destination_that_works_passes_every_step(check: Callable[..., Any]) -> None:
     code, out = check()
     assert (code, words_of(out)) == (0, [("ok", name) for name in STEPS])
+
+
+@pytest.mark.parametrize(
+    ("account", "strategy"),
+    [("here", "dependent_tasks"), ("docked", "dependent_tasks"), ("docked", "single_task")],
+)
+def test_every_step_passes_in_containers_with_both_strategies(
+    account: str, strategy: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """On `here` the service runs the command of a container task on this machine: no Docker is needed."""
+    if account == "docked":
+        request.getfixturevalue("docker_service")
+    path = tmp_path / "destination.yml"
+    path.write_text(
+        f"azure_batch_account: {account}\nazure_batch_strategy: {strategy}\n"
+        "azure_batch_docker_options: --network host\npulsar_container_image: pulsar-here:1\n"
+    )
+    code, out = azbatch("pulsar", "check", "--destination", str(path), "--image", "tool-here:1")
+    assert (code, words_of(out)) == (0, [("ok", name) for name in STEPS]), out
+    assert strategy in out
 
 
 def test_nothing_is_left_on_batch_and_in_storage(check: Callable[..., Any]) -> None:

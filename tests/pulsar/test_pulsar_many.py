@@ -67,10 +67,10 @@ def test_many_jobs_are_asked_about_in_one_listing(many: tuple[Any, list[Any]], s
     manager, clients = many
     runs = manager.runs("here", "many")
     now = [0.0]
-    runs._clock = lambda: now[0]
+    runs.watch.clock = lambda: now[0]
 
     def running() -> int:
-        now[0] += runs._interval
+        now[0] += runs.watch.interval
         sent.clear()
         return sum(client.get_status() == "running" for client in clients)
 
@@ -96,6 +96,9 @@ class Account:
         if self.errors:
             raise self.errors.pop(0)
         self.submitted += 1
+
+    def watch_jobs(self, prefix: str) -> None:
+        """Nobody looks."""
 
     def job_phases(self, prefix: str) -> dict[str, Any]:
         """No job at all."""

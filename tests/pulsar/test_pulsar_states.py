@@ -56,7 +56,7 @@ def test_what_the_node_found_wins_over_what_batch_says(word: str) -> None:
         job_status(JobState.FAILED),
         [task_status(FailureCategory.USER)],
         full=None,
-        outcome=(word, "text"),
+        outcome=f"{word}\ntext\n",
     )
     assert ending.reason == (word if word.endswith("_reached") else "unknown_error")
     assert ending.message == "text"

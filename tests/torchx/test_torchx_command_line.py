@@ -194,3 +194,5 @@ def test_a_program_gets_errors_as_it_did(scheduler: Any) -> None:
         assert scheduler.describe("heere:job-1") is None
     with pytest.raises(InvalidRunConfigException, match="max_nodes=abc"):
         scheduler.run_opts().cfg_from_str("max_nodes=abc")
+    with pytest.raises(InvalidRunConfigException, match="max_nodes=abc"):
+        scheduler.run_opts().resolve({"max_nodes": "abc"})

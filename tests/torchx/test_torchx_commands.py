@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import BIN, WITHIN, Commands
+from torchx.runner.config import apply
 
 from azbatch_core import AzureBatch
+from azbatch_torchx import options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -151,9 +154,46 @@ def test_the_configuration_file_names_the_account(torchx: Commands) -> None:
     assert ended.out.strip() in torchx("list", "-s", "azure_batch", AZBATCH_ACCOUNT="nosuch").out
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("max_nodes = abc", "max_nodes=abc is no whole number"),
+        ("max_nodes =", "max_nodes= is no whole number"),
+        ("priority = 1.5", "priority=1.5 is no whole number"),
+        ("spot = maybe", "spot=maybe is neither true nor false"),
+        ("wall_time = soon", "wall_time"),
+    ],
+)
+def test_a_wrong_value_in_the_configuration_file_is_told_in_a_line(
+    torchx: Commands, line: str, said: str
+) -> None:
+    (torchx.folder / ".torchxconfig").write_text(f"[azure_batch]\naccount = here\n{line}\n")
+    ended = torchx("run", "-s", "azure_batch", "utils.echo")
+    assert ended.code == 1
+    assert [said in shown for shown in ended.err.splitlines()].count(True) == 1, ended.err
+    assert "Traceback" not in ended.err
+    assert torchx("list", "-s", "azure_batch").code == 0
+
+
+def test_values_of_the_configuration_file_are_of_their_options_types(scheduler: Any, tmp_path: Path) -> None:
+    lines = "max_nodes = 10\nspot = Yes\nkeep_logs = off\nmounts = /a:/b;/c:/d\nretention = None\n"
+    (tmp_path / ".torchxconfig").write_text(f"[azure_batch]\n{lines}")
+    cfg: dict[str, Any] = {}
+    apply("azure_batch", cfg, dirs=[str(tmp_path)])
+    chosen = options.read(scheduler.run_opts().resolve(cfg))
+    assert (chosen.max_nodes, chosen.spot, chosen.keep_logs) == (10, True, False)
+    assert (chosen.mounts, chosen.retention) == (("/a:/b", "/c:/d"), None)
+
+
 def test_every_option_is_documented(torchx: Commands) -> None:
     shown = torchx("runopts", "azure_batch")
     assert shown.code == 0
+    for option in (
+        "max_nodes=MAX_NODES (int, None)",
+        "spot=SPOT (bool, False)",
+        "account=ACCOUNT (str, None)",
+    ):
+        assert option in shown.out
     for name in ("account", "pool", "vm_size", "spot", "max_nodes", "priority", "wall_time", "retention"):
         assert f"        {name}=" in shown.out
     for name in ("registry", "identity", "mounts", "containers", "image_repo"):

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from torchx.specs import AppState, BindMount, DeviceMount, Resource, VolumeMount
-from torchx_apps import app_of, log, stdout, wait
+from torchx_apps import app_of, log, stdout, until, wait
 
+from azbatch_core import AzureBatch
 from azbatch_core.local import LocalBatch
 
 if TYPE_CHECKING:
@@ -28,9 +29,12 @@ def inside(
         config.write_text(
             f'default = "docker"\n[accounts.docker]\nendpoint = "{local.endpoint}"\n'
             f'account_name = "{local.account_name}"\naccount_key = "env:AZBATCH_TEST_DOCKER_KEY"\n'
+            f'[accounts.docker.storage]\nblob_endpoint = "{local.blob_endpoint}"\n'
+            f'account_name = "{local.blob_account}"\naccount_key = "env:AZBATCH_TEST_DOCKER_STORAGE_KEY"\n'
         )
         monkeypatch.setenv("AZBATCH_CONFIG", str(config))
         monkeypatch.setenv("AZBATCH_TEST_DOCKER_KEY", local.account_key)
+        monkeypatch.setenv("AZBATCH_TEST_DOCKER_STORAGE_KEY", local.blob_key)
         yield scheduler
 
 
@@ -81,6 +85,17 @@ def test_a_mount_of_the_pool_is_linked_where_the_role_wants_it(inside: Any, dock
     app_id = inside.submit(app, pool)
     assert "exit code 125" in wait(inside, app_id, AppState.FAILED).msg
     assert log(inside, app_id) == ["azbatch: the pool has no mount named other\n"]
+
+
+def test_output_of_replicas_in_containers_outlives_their_nodes(inside: Any, docker: DockerPlace) -> None:
+    app = app_of("sh", "-c", 'echo "kept $TORCHX_REPLICA_ID"', image=docker.image, num_replicas=3)
+    app_id = inside.submit(app, {})
+    wait(inside, app_id, AppState.SUCCEEDED)
+    with AzureBatch("docker") as batch:
+        job = batch.job(app_id)
+        until(lambda: job.documents()["job"]["state"] == "completed", "the job goes on")
+        batch.delete_pool(str(job.status().pool_id), wait=True)
+    assert [stdout(inside, app_id, k=k) for k in range(3)] == [[f"kept {k}\n"] for k in range(3)]
 
 
 def test_an_image_that_cannot_be_pulled_is_a_failure_with_its_reason(

@@ -153,24 +153,48 @@ def test_logs_of_replicas_are_followed_to_their_last_lines(scheduler: Any, pool:
         assert seen[k] == [f"first {k}\n", "half a\rline \ufffd ä\n", "last\n"]
 
 
-@pytest.mark.parametrize("replicas", [1, 2])
-def test_output_is_read_from_storage_when_its_node_is_gone(
-    scheduler: Any, caplog: pytest.LogCaptureFixture, replicas: int
+# The second fails where all are there and the others wait to be ended with it.
+FAILS = 'touch "$1/$TORCHX_REPLICA_ID"; until [ $(ls "$1" | wc -l) = 4 ]; do sleep 0.05; done; '
+FAILS += '[ "$TORCHX_REPLICA_ID" = 1 ] && exit 3; sleep 1000'
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        (1, "true", AppState.SUCCEEDED),
+        (4, "true", AppState.SUCCEEDED),
+        (4, FAILS, AppState.FAILED),
+        (4, "sleep 1000", AppState.CANCELLED),
+    ],
+    ids=["one", "four", "one of four fails", "four are cancelled"],
+)
+def test_output_is_read_from_storage_when_its_nodes_are_gone(
+    scheduler: Any, caplog: pytest.LogCaptureFixture, tmp_path: Path, case: tuple[int, str, AppState]
 ) -> None:
+    replicas, then, state = case
+    script = f'echo "kept $TORCHX_REPLICA_ID"; echo "also $TORCHX_REPLICA_ID" >&2; {then}'
+    app = app_of("sh", "-c", script, "sh", str(tmp_path), num_replicas=replicas)
     with AzureBatch("here") as batch:
         own = ManagedPool(name=f"goes{replicas}", nodes=replicas, containers=True)
         filler = TaskSpec(command=("true",), container="alpine:3.20", gang=replicas)
         job = batch.submit(JobSpec(name="filler", pool=own, tasks=(filler,))).job
         pool_id = str(job.wait(WITHIN).pool_id)
-        app = app_of("sh", "-c", 'echo "kept $TORCHX_REPLICA_ID"', num_replicas=replicas)
-        ids = [submit(scheduler, app, pool=pool_id, keep_logs=keep) for keep in (True, False)]
-        for app_id in ids:
-            wait(scheduler, app_id, AppState.SUCCEEDED)
+        app_id = submit(scheduler, app, pool=pool_id)
+        until(lambda: all("kept" in str(log(scheduler, app_id, k=k)) for k in range(replicas)), "no output")
+        if state is AppState.CANCELLED:
+            scheduler.cancel(app_id)
+        wait(scheduler, app_id, state)
+        before = [log(scheduler, app_id, k=k) for k in range(replicas)]
+        unkept = submit(
+            scheduler, app_of("echo", "lost", num_replicas=replicas), pool=pool_id, keep_logs=False
+        )
+        wait(scheduler, unkept, AppState.SUCCEEDED)
+        until(lambda: batch.job(app_id).documents()["job"]["state"] == "completed", "the job goes on")
         batch.delete_pool(pool_id, wait=True)
-    assert stdout(scheduler, ids[0]) == ["kept 0\n"]
-    assert stdout(scheduler, ids[1]) == []
+    after = [log(scheduler, app_id, k=k) for k in range(replicas)]
+    assert after == before
+    for k, lines in enumerate(after):
+        assert sorted(line for line in lines if "azbatch" not in line) == [f"also {k}\n", f"kept {k}\n"]
+    assert "no copy of it was kept" not in caplog.text
+    assert stdout(scheduler, unkept, k=replicas - 1) == []
     assert "no copy of it was kept" in caplog.text
-    if replicas > 1:
-        caplog.clear()
-        assert stdout(scheduler, ids[0], k=1) == []
-        assert "no copy of it was kept" in caplog.text

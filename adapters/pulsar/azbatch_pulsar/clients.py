@@ -18,6 +18,7 @@ from azbatch_pulsar.compat import (
 )
 from azbatch_pulsar.destination import parse
 from azbatch_pulsar.jobs import Launch
+from azbatch_pulsar.results import going_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -160,24 +161,27 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         self._external_id = self._run
         return ExternalId(self._run)
 
-    @in_pulsars_words
     def look(self) -> dict[str, Any]:
         """Pulsar's status of the job by what Batch says: the full one when it is over.
 
         Raises:
             PulsarClientTransportError: Batch cannot be asked.
         """
-        return self.runs.look(self.batch_id, str(self.job_id), self.destination.storage_container)
+        found = self._stand()
+        return going_on(str(self.job_id), found) if isinstance(found, str) else dict(found.status)
 
-    @in_pulsars_words
     def ending(self) -> Ending | None:
         """How the job ended, where Batch says that it is over; None while it goes on.
 
         Raises:
             PulsarClientTransportError: Batch cannot be asked.
         """
-        self.look()
-        return self.runs.ending(self.batch_id)
+        found = self._stand()
+        return None if isinstance(found, str) else found
+
+    @in_pulsars_words
+    def _stand(self) -> Ending | str:
+        return self.runs.look(self.batch_id, str(self.job_id), self.destination.storage_container)
 
     @in_pulsars_words
     def kill(self) -> None:

@@ -19,6 +19,7 @@ from azbatch_core.errors import AzBatchError
 from azbatch_pulsar.clients import is_final
 from azbatch_pulsar.compat import PulsarClientTransportError, status
 from azbatch_pulsar.managers import azure_manager
+from azbatch_pulsar.outages import Outages
 
 if TYPE_CHECKING:
     from azbatch_pulsar.results import Ending
@@ -61,7 +62,9 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
         self.pulsar_app = None
         self.use_mq = bool(given.get("amqp_url") or given.get("relay_url"))
         self.client_manager = azure_manager({"azure_batch_account": None}, **given)
-        self._ended = _Once()
+        self._ended: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._ending = threading.Lock()
+        self._outages = Outages()
         self._refused: dict[int, str] = {}
 
     def get_client_from_state(self, job_state: Any) -> Any:
@@ -93,53 +96,60 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
 
     def check_watched_item(self, job_state: Any) -> Any:
         """Ask Batch how a job stands; None once there is nothing to watch any more."""
-        if self._is_over(job_state):
-            return None
+        account, batch_id = _run_of(job_state)
         try:
-            client = self.get_client_from_state(job_state)
-            word = client.get_status()
-            ending = client.ending() if status.is_job_done(word) else None
+            watched = None if self._is_over(job_state) else self._look(job_state)
         except PulsarClientTransportError as error:
-            LOG.warning("(%s) Azure Batch cannot be asked, will ask again: %s", job_state.job_id, error)
+            self._outages.met(account, batch_id, error)
             return job_state
         except Exception:
             LOG.exception("(%s) could not be looked at, will look again", job_state.job_id)
             return job_state
-        if status.is_job_done(word) and ending is None:
-            return job_state  # the message is here, and Batch is about to say what was behind it
-        return self._settle(job_state, word, ending)
+        self._outages.passed(account, batch_id)
+        return watched
+
+    def _look(self, job_state: Any) -> Any:
+        client = self.get_client_from_state(job_state)
+        word = client.get_status()
+        if not status.is_job_done(word):
+            return self._settle(job_state, word, None)
+        ending = client.ending()
+        # Without one the message is here, and Batch is about to say what was behind it.
+        return job_state if ending is None else self._settle(job_state, word, ending)
 
     def _update_job_state_for_status(
         self, job_state: Any, pulsar_status: str, full_status: dict[str, Any] | None = None
     ) -> Any:
         """What a message says: that a job runs, or that it ended plainly. Batch tells the rest."""
         LOG.debug("(%s) message: %s", job_state.job_id, pulsar_status)
-        if not status.is_job_done(pulsar_status):
-            return self._settle(job_state, pulsar_status, None)
         message = full_status or {"status": pulsar_status}
         plain = pulsar_status == status.COMPLETE and message.get("returncode") not in SUSPICIOUS
-        plain = plain and is_final(message, str(job_state.job_id))
-        return self._settle(job_state, pulsar_status, None) if plain else job_state
+        if plain and is_final(message, str(job_state.job_id)):
+            return self._finish(job_state)
+        return job_state if status.is_job_done(pulsar_status) else self._go_on(job_state, pulsar_status)
 
     def _settle(self, job_state: Any, word: str, ending: Ending | None) -> Any:
         """Have Galaxy know how the job stands; None once it is over."""
         if ending is not None and ending.reason is not None:
             return self._fail(job_state, ending)
         if word in {status.COMPLETE, status.CANCELLED}:
-            if self._ended.first(_key(job_state)):
-                self.mark_as_finished(job_state)
-            return None
+            return self._finish(job_state)
         if status.is_job_done(word):
             return self._fail(job_state, ending)
         if job_state.job_wrapper.get_state() == model.Job.states.STOPPED:
-            return self._stop(job_state)
+            # The user has stopped it, and wants to keep what it made.
+            self.get_client_from_state(job_state).kill()
+            return self._finish(job_state)
+        return self._go_on(job_state, word)
+
+    def _go_on(self, job_state: Any, word: str) -> Any:
         if word == status.RUNNING and not job_state.running:
             job_state.running = True
             job_state.job_wrapper.change_state(model.Job.states.RUNNING)
         return job_state
 
     def _fail(self, job_state: Any, ending: Ending | None) -> None:
-        if self._ended.first(_key(job_state)):
+        if self._is_first(job_state):
             job_state.fail_message = (ending and ending.message) or "the job failed on Azure Batch"
             job_state.runner_state = ending.reason if ending else job_state.runner_states.UNKNOWN_ERROR
             job_state.stop_job = False  # it is over
@@ -160,44 +170,25 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
             job_state.fail_message = refused
         super().fail_job(job_state, exception=exception, message=message, full_status=kept)
 
-    def _stop(self, job_state: Any) -> Any:
-        """A job that the user has stopped and wants to keep what it made of."""
-        try:
-            self.get_client_from_state(job_state).kill()
-        except PulsarClientTransportError as error:
-            LOG.warning("(%s) could not be stopped, will try again: %s", job_state.job_id, error)
-            return job_state
-        if self._ended.first(_key(job_state)):
+    def _finish(self, job_state: Any) -> None:
+        if self._is_first(job_state):
             self.mark_as_finished(job_state)
-        return None
+
+    def _is_first(self, job_state: Any) -> bool:
+        """Whether nobody has seen the end of this run before: the message and the look at Batch both do."""
+        with self._ending:
+            new = _run_of(job_state) not in self._ended
+            self._ended[_run_of(job_state)] = None
+            if len(self._ended) > _REMEMBERED:
+                self._ended.popitem(last=False)
+            return new
 
     def _is_over(self, job_state: Any) -> bool:
         """Whether its end was seen, or the user has done away with it."""
         gone = (model.Job.states.DELETED, model.Job.states.DELETING)
-        return self._ended.seen(_key(job_state)) or job_state.job_wrapper.get_state() in gone
+        return _run_of(job_state) in self._ended or job_state.job_wrapper.get_state() in gone
 
 
-def _key(job_state: Any) -> tuple[int, str]:
-    """One run of one job: when Galaxy submits it again, that is another."""
-    return int(job_state.job_wrapper.job_id), str(job_state.job_id)
-
-
-class _Once:
-    """Who is the first to see a run's end: the message or the look at Batch."""
-
-    def __init__(self) -> None:
-        self._seen: OrderedDict[tuple[int, str], None] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def first(self, key: tuple[int, str]) -> bool:
-        """Whether nobody has asked for this run before."""
-        with self._lock:
-            new = key not in self._seen
-            self._seen[key] = None
-            if len(self._seen) > _REMEMBERED:
-                self._seen.popitem(last=False)
-            return new
-
-    def seen(self, key: tuple[int, str]) -> bool:
-        """Whether somebody has."""
-        return key in self._seen
+def _run_of(job_state: Any) -> tuple[str, str]:
+    """Account and Batch job: a job that Galaxy submits again to another account has the same id there."""
+    return str(job_state.job_destination.params.get("azure_batch_account")), str(job_state.job_id)

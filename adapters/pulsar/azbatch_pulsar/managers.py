@@ -25,6 +25,10 @@ _TOPIC: Final = re.compile(r"[\w-]*")
 """What a topic of pulsar-relay may consist of, or it refuses each poll and message: its own rule."""
 
 
+_QUIETER = {"azure": logging.WARNING, "azbatch.retries": logging.ERROR}
+"""Galaxy logs all: the SDK tells of each request, and azbatch of each try while the service is away."""
+
+
 class AzureBatchManagerMixin:
     """What the managers have in common. Goes before Pulsar's own manager in a class.
 
@@ -36,9 +40,9 @@ class AzureBatchManagerMixin:
     client_class: type[Any]
 
     def __init__(self, *args: Any, azure: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
-        sdk = logging.getLogger("azure")
-        if sdk.level == logging.NOTSET:  # Galaxy logs at DEBUG, and the SDK tells of each request at INFO
-            sdk.setLevel(logging.WARNING)
+        for name, level in _QUIETER.items():
+            if logging.getLogger(name).level == logging.NOTSET:
+                logging.getLogger(name).setLevel(level)
         self._azure = dict(azure or {})
         self._runs: dict[tuple[str | None, str], Runs] = {}
         self._accounts: dict[str | None, AzureBatch] = {}

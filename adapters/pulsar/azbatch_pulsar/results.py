@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from azbatch_core import FailureCategory, JobState, TaskState
+from azbatch_core import FailureCategory, JobState
 from azbatch_pulsar.compat import status
 
 if TYPE_CHECKING:
@@ -21,29 +21,7 @@ WALLTIME: Final = "walltime_reached"
 MEMORY: Final = "memory_limit_reached"
 UNKNOWN: Final = "unknown_error"
 
-OF_TASK: Final[Mapping[TaskState, str]] = {
-    TaskState.WAITING: status.QUEUED,
-    TaskState.BLOCKED: status.FAILED,
-    TaskState.QUEUED: status.QUEUED,
-    TaskState.PREPARING: status.PREPROCESSING,
-    TaskState.RUNNING: status.RUNNING,
-    TaskState.SUCCEEDED: status.POSTPROCESSING,  # complete is Pulsar's to say
-    TaskState.FAILED: status.FAILED,
-    TaskState.CANCELLED: status.CANCELLED,
-}
-"""Pulsar's word for each state of a task."""
-
-OF_JOB: Final[Mapping[JobState, str]] = {
-    JobState.PENDING: status.QUEUED,
-    JobState.RUNNING: status.RUNNING,
-    JobState.SUCCEEDED: status.POSTPROCESSING,
-    JobState.FAILED: status.FAILED,
-    JobState.CANCELLED: status.CANCELLED,
-    JobState.STUCK: status.FAILED,
-    JobState.DELETING: status.CANCELLED,
-}
-"""Pulsar's word for each state of a job."""
-
+_FOLDERS: Final = ("working", "metadata", "job")
 _REASONS: Final = {FailureCategory.WALLTIME: WALLTIME, FailureCategory.OUT_OF_MEMORY: MEMORY}
 
 
@@ -74,7 +52,7 @@ def conclude(
     tasks: Sequence[TaskStatus],
     *,
     full: Mapping[str, Any] | None,
-    outcome: tuple[str, str] | None,
+    outcome: str | None,
 ) -> Ending:
     """The end of a run of which Batch says that it is over.
 
@@ -83,7 +61,7 @@ def conclude(
         job: The Batch job; None when it is not there any more.
         tasks: Its tasks.
         full: The full status that Pulsar's last step left.
-        outcome: What the node's script found to be wrong: a word and a text.
+        outcome: What the node's script found to be wrong: a word and, on the next line, a text.
     """
     reason, message = _reason(job, tasks, outcome)
     if full is not None:
@@ -96,11 +74,11 @@ def conclude(
 
 
 def _reason(
-    job: JobStatus | None, tasks: Sequence[TaskStatus], outcome: tuple[str, str] | None
+    job: JobStatus | None, tasks: Sequence[TaskStatus], outcome: str | None
 ) -> tuple[str | None, str | None]:
     if outcome is not None:
-        word, text = outcome
-        return word if word in {WALLTIME, MEMORY} else UNKNOWN, text
+        word, _, text = outcome.partition("\n")
+        return word if word in {WALLTIME, MEMORY} else UNKNOWN, text.strip()
     for task in tasks:
         if task.category is not None and task.category is not FailureCategory.DEPENDENCY:
             return _REASONS.get(task.category, UNKNOWN), task.message
@@ -111,22 +89,16 @@ def _reason(
 
 def _made_up(job_id: str, word: str, message: str | None) -> dict[str, Any]:
     """A full status where Pulsar left none: with every key that a client looks for, and nothing found."""
+    texts = ("stdout", "stderr", "job_stdout", *(f"{name}_directory" for name in _FOLDERS))
+    contents = (f"{name}_directory_contents" for name in (*_FOLDERS, "outputs"))
     return {
         "job_id": job_id,
         "status": word,
         "complete": "true",
         "returncode": None,
-        "stdout": "",
-        "stderr": "",
-        "job_stdout": "",
+        **dict.fromkeys(texts, ""),
         "job_stderr": message or "",
-        "working_directory": "",
-        "metadata_directory": "",
-        "job_directory": "",
-        "working_directory_contents": [],
-        "metadata_directory_contents": [],
-        "outputs_directory_contents": [],
-        "job_directory_contents": [],
+        **{name: [] for name in contents},
         "system_properties": {"separator": "/"},
         "realized_dynamic_file_sources": [],
     }

@@ -17,7 +17,7 @@ from torchx.util.types import to_dict
 from torchx.version import __version__ as torchx_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 BACKEND: Final = "azure_batch"
 LOG = logging.getLogger("azbatch")
@@ -53,13 +53,23 @@ class Refused(specs.InvalidRunConfigException):
 
 
 class RunOpts(specs.runopts):
-    """TorchX's options, of which none that is written in ``-cfg`` gets lost or is something else."""
+    """TorchX's options, of which none that somebody wrote gets lost or is something else.
+
+    What a number or a truth is read from is judged here, whoever reads it: TorchX's own errors for ``-cfg``
+    and .torchxconfig are tracebacks on its command line.
+    """
+
+    def get(self, name: str) -> Any:
+        """An option as those who read a text need it: `resolve` makes numbers and truths of texts."""
+        option = super().get(name)
+        if option is None or option.opt_type not in {int, bool}:
+            return option
+        return dataclasses.replace(option, opt_type=str)
 
     def cfg_from_str(self, cfg_str: str) -> dict[str, Any]:
         """The options in a text; names that are not known come alone, to be refused when the app is planned.
 
-        TorchX 0.7 drops them, and takes any word but true for false; the nightly line raises where its
-        command line shows a traceback, as both do for what is no number.
+        TorchX 0.7 drops them, and takes any word but true for false.
 
         Raises:
             Refused: It is no list of options, or a value is of another type than its option.
@@ -71,20 +81,39 @@ class RunOpts(specs.runopts):
             raise Refused("-cfg is not of the form name=value,name=value; a value cannot hold =") from None
         if unknown := {name: value for name, value in given.items() if self.get(name) is None}:
             return unknown
-        typed = {name: _typed(name, value, self.get(name).opt_type) for name, value in given.items()}
-        cfg: dict[str, Any] = super().cfg_from_str(cfg_str)
-        words = {name: value for name, value in typed.items() if isinstance(value, bool)}
-        return {name: words.get(name, value) for name, value in cfg.items()}
+        typed = self._typed(given)
+        return {**super().cfg_from_str(cfg_str), **{n: v for n, v in typed.items() if not isinstance(v, str)}}
+
+    def resolve(self, cfg: Mapping[str, Any], **how: Any) -> dict[str, Any]:
+        """All options, those that are not given by their defaults.
+
+        Raises:
+            Refused: A text is of another type than its option.
+        """
+        resolved: dict[str, Any] = super().resolve(self._typed(cfg), **how)
+        return resolved
+
+    def _typed(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The same, with numbers and truths in place of their texts."""
+        options = {name: super(RunOpts, self).get(name) for name in given}
+        return {
+            name: _typed(name, value, options[name].opt_type)
+            if isinstance(value, str) and options[name] is not None
+            else value
+            for name, value in given.items()
+        }
 
 
 def _typed(name: str, text: str, wanted: Any) -> Any:
-    """A value of ``-cfg`` by its option's type, where a text can be wrong for it."""
-    if wanted is int and not re.fullmatch(r"[+-]?\d+", text):
-        raise Refused(f"{name}={text} is no whole number")
+    """A text by its option's type, where it can be wrong for it."""
+    if wanted is int:
+        if not re.fullmatch(r"[+-]?\d+", text.strip()):
+            raise Refused(f"{name}={text} is no whole number")
+        return int(text)
     if wanted is bool:
-        if text.lower() not in _WORDS:
+        if text.strip().lower() not in _WORDS:
             raise Refused(f"{name}={text} is neither true nor false")
-        return _WORDS[text.lower()]
+        return _WORDS[text.strip().lower()]
     return text
 
 

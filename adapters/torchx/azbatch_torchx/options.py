@@ -106,8 +106,8 @@ class RunOptions:
     keep_logs: bool = field(
         default=True,
         metadata={
-            "help": "Keep what the app writes in the account's storage, too: nodes go, and their files with"
-            " them. Of a role with several replicas Batch keeps the first one's only."
+            "help": "Keep what the app writes in the account's storage, too, once it has ended:"
+            " nodes go, and their files with them."
         },
     )
     retention: str | None = field(

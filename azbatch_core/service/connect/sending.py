@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LOG = logging.getLogger("azbatch")
+RETRIES = logging.getLogger("azbatch.retries")
+"""Each try of each request: a program that tells of outages itself can turn it down."""
 
 
 def remark(error: BaseException, seconds: float) -> None:
     """Tell that a request will be sent again, in words for a person."""
     code = getattr(error, "code", None)
     message = getattr(error, "message", type(error).__name__)
-    LOG.warning("%s%s; trying again in %.1f s", message, f" [{code}]" if code else "", seconds)
+    RETRIES.warning("%s%s; trying again in %.1f s", message, f" [{code}]" if code else "", seconds)
 
 
 def send(

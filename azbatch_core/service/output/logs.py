@@ -19,7 +19,7 @@ from azbatch_core.service.states import LogChunk
 from azbatch_core.service.watch.watcher import Intervals, watch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from azbatch_core.service.connect.connection import Connection
     from azbatch_core.service.output.task_log import NamedSource, OneStream
@@ -41,6 +41,12 @@ class _Rescue:
     def copy(self, task_id: str, stream: OneStream) -> NamedSource | None:
         """The copy in storage, if the task makes one."""
         return self._copies.find(task_id, f"{stream}.txt")
+
+    def member_copy(
+        self, task_id: str, stream: OneStream, rank: int, nodes: Collection[str]
+    ) -> NamedSource | None:
+        """The same of a member of a gang, which is or was on one of these nodes."""
+        return self._copies.find_member(task_id, f"{stream}.txt", rank, nodes)
 
     def why_gone(self, task: TaskStatus) -> str:
         """Where the node's file went."""

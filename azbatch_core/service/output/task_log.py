@@ -25,7 +25,8 @@ class NodeFile:
 
     Args:
         connection: The account.
-        path: ``"jobs", JOB, "tasks", TASK, "files", NAME``, or the like of a node; may be changed.
+        path: ``"jobs", JOB, "tasks", TASK, "files", NAME``, or the like of a node; may be changed. None: on
+            no node that is known.
     """
 
     def __init__(self, connection: Connection, *path: str) -> None:
@@ -35,6 +36,8 @@ class NodeFile:
 
     def size(self) -> int | None:
         """None while the task has not begun to write, and when the node is gone."""
+        if not self.path:
+            return None
         self._crowd.turn()
         try:
             return files.size(self._connection, *self.path)

@@ -17,7 +17,7 @@ from azbatch_core.service.connect.retry import RetrySettings
 from azbatch_core.service.documents import requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from types import TracebackType
 
     from typing_extensions import Self
@@ -64,14 +64,17 @@ class BlobCopy:
         return self._send(lambda: bytes(self._blob.download_blob(offset=start, length=end - start).readall()))
 
     def _send(self, function: Callable[[], T]) -> T:
-        return sending.send(
-            function,
-            # Without its query, which is the signature.
-            endpoint=str(self._blob.url).partition("?")[0],
-            name="storage",
-            clock=self._connection.clock,
-            settings=_BOUNDS,
-        )
+        return _send(self._connection, str(self._blob.url), function)
+
+
+def _send(connection: Connection, url: str, function: Callable[[], T]) -> T:
+    return sending.send(
+        function,
+        endpoint=url.partition("?")[0],  # without its query, which is the signature
+        name="storage",
+        clock=connection.clock,
+        settings=_BOUNDS,
+    )
 
 
 class UploadedLogs:
@@ -100,6 +103,37 @@ class UploadedLogs:
         Raises:
             AzBatchError: The task's record, or the storage, cannot be asked.
         """
+        place = self._place(task_id, name)
+        return None if place is None else self._copy(*place)
+
+    def find_member(self, task_id: str, name: str, rank: int, nodes: Collection[str]) -> BlobCopy | None:
+        """The copy of a file in the folder of a gang's member; None where there is none.
+
+        Args:
+            task_id: The gang.
+            name: The file, as `find` has it.
+            rank: The member's; not 0, the main node's.
+            nodes: Where the members are, or were: other nodes hold copies of earlier tries.
+
+        Raises:
+            AzBatchError: As `find`.
+        """
+        from azbatch_core.plan.blob_names import member_folder
+
+        place = self._place(task_id, name)
+        if place is None:
+            return None
+        container, blob = place
+        folder, last = member_folder(blob, rank), blob.rpartition("/")[2]
+        for found in self._listed(container, folder):
+            if found.endswith(f"/{last}") and found[len(folder) : -len(last) - 1] in nodes:
+                return self._copy(container, found)
+        return None
+
+    def _place(self, task_id: str, name: str) -> tuple[str, str] | None:
+        """The container and name of the blob that Batch makes of a file."""
+        from azbatch_core.plan.blob_names import blob_of
+
         storage = self._connection.account.storage
         if storage is None:
             return None
@@ -108,12 +142,26 @@ class UploadedLogs:
         except NotFound:
             return None
         for output in task.get("outputFiles") or ():
-            found = blob_name(output, name)
+            found = blob_of(output, name)
             container = container_name(output, storage)
             if found is not None and container is not None:
-                blob = self._container(container).get_blob_client(found)
-                return BlobCopy(self._connection, blob, f"{container}/{found}")
+                return container, found
         return None
+
+    def _copy(self, container: str, blob: str) -> BlobCopy:
+        client = self._container(container).get_blob_client(blob)
+        return BlobCopy(self._connection, client, f"{container}/{blob}")
+
+    def _listed(self, container: str, folder: str) -> list[str]:
+        client = self._container(container)
+        try:
+            return _send(
+                self._connection,
+                str(client.url),
+                lambda: list(client.list_blob_names(name_starts_with=folder)),
+            )
+        except NotFound:
+            return []
 
     def _container(self, name: str) -> Any:
         from azure.storage.blob import ContainerClient
@@ -135,23 +183,6 @@ class UploadedLogs:
             client = ContainerClient.from_container_url(url, retry_total=0)
             self._containers[name] = self._open.enter_context(client)
         return self._containers[name]
-
-
-def blob_name(output: Mapping[str, Any], name: str) -> str | None:
-    """The blob that an output file makes of a file in the task's folder; None when it does not match it.
-
-    The pattern counts from the task's working directory, one below its folder. A pattern with a wildcard
-    makes the path a folder; one without makes it the blob's name (`OutputFileBlobContainerDestination` docs).
-    """
-    from azbatch_core.plan.globs import has_wildcard, overlap
-
-    pattern = str(output.get("filePattern") or "").replace("\\", "/")
-    path = str(((output.get("destination") or {}).get("container") or {}).get("path") or "").strip("/")
-    if not overlap(pattern, f"../{name}"):
-        return None
-    if not has_wildcard(pattern):
-        return path or name
-    return f"{path}/{name}" if path else name
 
 
 def container_name(output: Mapping[str, Any], storage: StorageSpec) -> str | None:

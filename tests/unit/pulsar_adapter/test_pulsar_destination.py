@@ -85,7 +85,7 @@ def test_fields_of_their_own_may_come_as_json(name: str) -> None:
     document = LOGIN if name == "registry" else image
     assert getattr(of(**{name: json.dumps(document)}), name) == getattr(of(**{name: document}), name)
     error = refusal(**{name: "sekrit"})
-    assert str(error) == f"azure_batch_{name}: must be a mapping of fields, or one as JSON"
+    assert str(error) == f"azure_batch_{name}: must be a mapping of fields, not text"
 
 
 def test_galaxy_s_own_parameters_are_taken_where_nothing_else_is_said() -> None:
@@ -166,6 +166,17 @@ def test_a_wrong_parameter_is_named_with_the_next_step(given: dict[str, Any], wo
     assert str(error) == words
     assert error.field is not None
     assert error.field.startswith(PREFIX)
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    error = refusal(
+        corse=3, memory="8192", registry={**LOGIN, "extra": 1, "server": "https://sekrit"}, gpus=-1
+    )
+    told = str(error)
+    assert told.startswith("5 parameters are wrong: azure_batch_corse: unknown field - did you mean")
+    for name in ("memory", "registry.extra", "registry.server", "gpus"):
+        assert f"; azure_batch_{name}: " in told
+    assert "\n" not in told
 
 
 def test_a_name_that_is_like_none_is_answered_with_all() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from azbatch_core.plan.blob_names import blob_of
 from azbatch_core.service.output import uploaded_logs
 from azbatch_core.specs import StorageSpec
 
@@ -30,7 +31,7 @@ def output(pattern: str, path: str = "", url: str = "https://acct.blob.core.wind
     ],
 )
 def test_blob_name(pattern: str, path: str, expected: str | None) -> None:
-    assert uploaded_logs.blob_name(output(pattern, path), "stdout.txt") == expected
+    assert blob_of(output(pattern, path), "stdout.txt") == expected
 
 
 @pytest.mark.parametrize(

@@ -173,3 +173,12 @@ def test_a_field_that_resembles_nothing_comes_with_all_names():
 )
 def test_what_to_write_for_no_limit_is_true_where_it_is_said(fields: dict[str, Any], hint: str):
     assert refusal(JobSpec, name="x", **fields).hint == hint
+
+
+def test_what_else_is_wrong_comes_with_the_first_problem() -> None:
+    task = {"command": ["a"], "id": "no spaces", "slots": 0}
+    first = refusal(JobSpec, name="j", priority=5000, nmae="x", tasks=[task])
+    found = [first, *first.others]
+    assert first.field == "nmae"
+    assert {error.field for error in found} == {"nmae", "priority", "tasks[0].slots", "tasks[0].id"}
+    assert all(str(error).startswith(f"{error.field}: ") for error in found)
