@@ -94,6 +94,9 @@ def test_nothing_is_left_on_batch_and_in_storage(check: Callable[..., Any]) -> N
 
     document = json.loads(check("--json")[1])
     assert (document["ok"], [step["name"] for step in document["steps"]]) == (True, STEPS)
+    seconds = {step["name"]: step["seconds"] for step in document["steps"]}
+    assert min(seconds[name] for name in ("staged in", "tool ran", "results back")) > 0
+    assert sum(seconds.values()) == pytest.approx(document["seconds"])
     job_id = document["job"].partition(":")[2]
     with AzureBatch("here") as batch:
         assert batch.job_phases(job_id) == {}

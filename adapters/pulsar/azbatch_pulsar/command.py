@@ -95,7 +95,8 @@ def check(
     run = Check(options, on_step=_ignore if silent else _print, on_note=_ignore if silent else _note)
     done = run()
     if as_json:
-        document = {"ok": done.ok, "job": done.job, "steps": [vars(step) for step in done.steps]}
+        steps = [vars(step) for step in done.steps]
+        document = {"ok": done.ok, "job": done.job, "seconds": done.seconds, "steps": steps}
         click.echo(json.dumps(document, indent=2, ensure_ascii=False))
     if not done.ok:
         ctx.exit(1)

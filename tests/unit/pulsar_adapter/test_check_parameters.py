@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from azbatch_core.errors import SpecError
-from azbatch_pulsar.check.parameters import Found, read
+from azbatch_pulsar.check.parameters import LOAD, Found, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +66,43 @@ def test_one_of_several_must_be_named(tmp_path: Path) -> None:
     assert "no environment 'bigger'" in refusal(tmp_path, JOB_CONF + BIG, "bigger")
 
 
+@pytest.mark.parametrize(
+    ("runner", "said"),
+    [
+        (
+            "azure_batch_account: research, amqp_url: x",
+            "the runner 'queue' has azure_batch_account, which Galaxy",
+        ),
+        (
+            "azure_batch_cores: 2, azure_batch_typo: 1",
+            "has azure_batch_cores, azure_batch_typo, which Galaxy",
+        ),
+        ("kwds: {azure_batch_account: research}", "the runner 'queue' has azure_batch_account"),
+    ],
+)
+def test_what_is_about_azure_is_refused_at_the_runner(tmp_path: Path, runner: str, said: str) -> None:
+    text = JOB_CONF.replace('amqp_url: "amqp://broker"', runner)
+    line = refusal(tmp_path, text)
+    assert said in line
+    assert "belongs into the environment" in line
+
+
+def test_a_runner_that_is_another_or_not_there_is_told(tmp_path: Path) -> None:
+    other = JOB_CONF.replace("azbatch_pulsar.galaxy:PulsarAzure", "galaxy.jobs.runners.pulsar:Pulsar")
+    assert "load: azbatch_pulsar.galaxy:PulsarAzureBatchJobRunner" in refusal(tmp_path, other)
+    line = refusal(tmp_path, JOB_CONF.replace("runner: queue", "runner: queu"))
+    assert "'queu' is none of `runners:`: local, queue" in line
+
+
+def test_environments_and_runners_may_be_lists(tmp_path: Path) -> None:
+    text = (
+        f"runners: [{{id: azure, load: '{LOAD}'}}]\n"
+        "execution:\n  environments:\n    - {id: small, runner: azure, azure_batch_account: research}\n"
+    )
+    taken = found(tmp_path, text)
+    assert (taken.name, taken.params) == ("small", {"azure_batch_account": "research"})
+
+
 def test_a_plain_file_is_the_parameters(tmp_path: Path) -> None:
     taken = found(tmp_path, "azure_batch_account: local\nazure_batch_cores: 2\n")
     assert (taken.name, taken.params) == (None, {"azure_batch_account": "local", "azure_batch_cores": 2})
@@ -76,7 +113,7 @@ def test_a_plain_file_is_the_parameters(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("a: [", "not YAML"),
-        ("<job_conf>\n  <plugins/>\n</job_conf>\n", "mapping"),
+        ('<?xml version="1.0"?>\n<job_conf>\n  <plugins/>\n</job_conf>\n', "is XML"),
         ("- azure_batch_account\n", "mapping"),
         ("account: local\n", "no parameter starts with azure_batch_"),
         ("execution: {environments: {}}\n", "0 environments"),
@@ -87,3 +124,4 @@ def test_what_is_none_is_refused_in_a_line(tmp_path: Path, text: str, said: str)
     line = refusal(tmp_path, text)
     assert said in line
     assert "\n" not in line
+    assert ("job_conf.yml, or its parameters" in line) == (said == "is XML")

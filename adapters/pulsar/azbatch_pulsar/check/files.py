@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,18 @@ class FilesEndpoint:
 
     Raises:
         ConfigurationError: The URL is none, or its port is taken.
+
+    Attributes:
+        fetched: The names of files that were fetched.
+        brought: The names of files that were brought.
+        moments: When the last one was ``fetched`` and the first one ``brought``, by `time.monotonic`.
     """
 
     def __init__(self, folder: Path, url: str | None = None) -> None:
         self.folder = folder.resolve()
         self.fetched: list[str] = []
         self.brought: list[str] = []
+        self.moments: dict[str, float] = {}
         self.key = secrets.token_urlsafe(16)
         port, address = (0, _LOOPBACK) if url is None else (_port(url), "")
         try:
@@ -86,6 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._answer(content)
         self.endpoint.fetched.append(path.name)
+        self.endpoint.moments["fetched"] = time.monotonic()
 
     def do_POST(self) -> None:
         path = self._allowed()
@@ -99,6 +107,7 @@ class _Handler(BaseHTTPRequestHandler):
         path.write_bytes(content)
         self._answer(b"")
         self.endpoint.brought.append(path.name)
+        self.endpoint.moments.setdefault("brought", time.monotonic())
 
     def _body(self) -> bytes:
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))

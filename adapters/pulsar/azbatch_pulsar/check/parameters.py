@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 _NOT_PARAMETERS: Final = frozenset({"id", "tags", "runner", "shell", "resubmit", "metrics"})
 """What Galaxy takes from an environment for itself, where its parameters stand beside it."""
+LOAD: Final = "azbatch_pulsar.galaxy:PulsarAzureBatchJobRunner"
+_FROM_XML: Final = (
+    "write the environment as job_conf.yml, or its parameters, one `name: value` a line, into a file"
+)
 
 
 @dataclass(frozen=True)
@@ -45,30 +49,57 @@ def read(path: Path, name: str | None = None) -> Found:
     execution = document.get("execution")
     if not isinstance(execution, dict):
         return _plain(path, document, name)
-    environments = execution.get("environments")
-    known = {
-        key: value
-        for key, value in (environments if isinstance(environments, dict) else {}).items()
-        if isinstance(value, dict)
-    }
+    known = _by_id(execution.get("environments"))
     chosen = _choose(path, {key: _params(value) for key, value in known.items()}, name)
-    runners = document.get("runners")
-    runner = (runners if isinstance(runners, dict) else {}).get(known[chosen].get("runner"))
-    return Found(chosen, _params(known[chosen]), runner if isinstance(runner, dict) else {})
+    runner = _runner(path, _by_id(document.get("runners")), known[chosen].get("runner"))
+    return Found(chosen, _params(known[chosen]), runner)
+
+
+def _by_id(given: Any) -> dict[str, dict[str, Any]]:
+    """Environments or runners: Galaxy takes a mapping of them, or a list of what has an ``id``."""
+    listed = given if isinstance(given, list) else []
+    named = (
+        given if isinstance(given, dict) else {item.get("id"): item for item in listed if _is_mapping(item)}
+    )
+    return {str(key): value for key, value in named.items() if _is_mapping(value)}
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _runner(path: Path, runners: Mapping[str, dict[str, Any]], name: Any) -> dict[str, Any]:
+    """The parameters of the environment's runner; Galaxy does not start with some that are wrong."""
+    if name not in runners:
+        listed = ", ".join(runners) or "none"
+        raise SpecError(f"{path}: the environment's runner {name!r} is none of `runners:`: {listed}")
+    runner = runners[name]
+    if str(runner.get("load")).startswith("galaxy."):
+        given = f"the runner {name!r} has load: {runner.get('load')}"
+        raise SpecError(f"{path}: {given}, which does not know {PREFIX}…", hint=f"load: {LOAD}")
+    given = runner.get("kwds", runner)
+    wrong = [str(key) for key in given if str(key).startswith(PREFIX)]
+    if wrong:
+        raise SpecError(
+            f"{path}: the runner {name!r} has {', '.join(wrong)}, which Galaxy refuses when it starts",
+            hint="what is about Azure belongs into the environment",
+        )
+    return dict(given)
 
 
 def _load(path: Path) -> dict[str, Any]:
     import yaml
 
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if text.lstrip().startswith("<"):
+            raise SpecError(f"{path}: is XML, and this reads YAML only", hint=_FROM_XML)
+        document = yaml.safe_load(text)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where is not None else ""
-        raise SpecError(
-            f"{path}{line}: not YAML that can be read: {getattr(error, 'problem', None) or error}",
-            hint="job_conf.xml is not read: convert it, or put the parameters into a plain YAML file",
-        ) from None
+        why = getattr(error, "problem", None) or error
+        raise SpecError(f"{path}{line}: not YAML that can be read: {why}") from None
     if not isinstance(document, dict):
         raise SpecError(f"{path}: must be a mapping: a job_conf.yml, or parameters such as {PREFIX}account")
     return document

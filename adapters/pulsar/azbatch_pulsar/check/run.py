@@ -68,6 +68,11 @@ class Done:
     job: str | None
     steps: tuple[steps.Step, ...]
 
+    @property
+    def seconds(self) -> float:
+        """How long they took."""
+        return round(sum(step.seconds for step in self.steps), 3)
+
 
 class Check:
     """One check. A second one is another object.
@@ -233,8 +238,13 @@ class Check:
 
     def _tell(self, endpoint: FilesEndpoint) -> None:
         """The job has ended with the tool's own exit code: what came before it has worked."""
-        self._steps.done(steps.STAGE_IN, f"{len(endpoint.fetched)} files fetched from {endpoint.base}")
-        self._steps.done(steps.TOOL, f"exit code {EXIT_CODE}, as Pulsar's check has it")
+        self._staged_in(endpoint)
+        text = f"exit code {EXIT_CODE}, as Pulsar's check has it"
+        self._steps.done(steps.TOOL, text, at=endpoint.moments.get("brought"))
+
+    def _staged_in(self, endpoint: FilesEndpoint) -> None:
+        text = f"{len(endpoint.fetched)} files fetched from {endpoint.base}"
+        self._steps.done(steps.STAGE_IN, text, at=endpoint.moments.get("fetched"))
 
     def _why(self, end: Ended, endpoint: FilesEndpoint) -> StepFailed:
         """Which step it was that did not work, of a job that ended otherwise."""
@@ -245,13 +255,13 @@ class Check:
             # Nothing of the tool. What it did when its time was up is not known, but that files came is.
             late = fetched and end.text.startswith(TOO_LONG)
             return StepFailed(steps.TOOL if late else steps.STAGE_IN, end.text, advice)
-        self._steps.done(steps.STAGE_IN, f"{len(endpoint.fetched)} files fetched from {endpoint.base}")
-        if code != EXIT_CODE:
-            wrote = str(end.status.get("stderr") or "").strip().rpartition("\n")[2]
-            text = f"exit code {code} in place of {EXIT_CODE}: {wrote or end.text}"
-            return StepFailed(steps.TOOL, text, advice)
-        self._steps.done(steps.TOOL, f"exit code {EXIT_CODE}, as Pulsar's check has it")
-        return StepFailed(steps.RESULTS, end.text, advice)
+        if code == EXIT_CODE:
+            self._tell(endpoint)
+            return StepFailed(steps.RESULTS, end.text, advice)
+        self._staged_in(endpoint)
+        wrote = str(end.status.get("stderr") or "").strip().rpartition("\n")[2]
+        text = f"exit code {code} in place of {EXIT_CODE}: {wrote or end.text}"
+        return StepFailed(steps.TOOL, text, advice)
 
     def _wrong(self, error: AssertionError) -> StepFailed:
         text = (

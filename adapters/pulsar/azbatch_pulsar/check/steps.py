@@ -70,9 +70,17 @@ class Steps:
         self.at = NAMES[0]
         """The step under way."""
 
-    def done(self, name: str, text: str, *, ok: bool | None = True, hint: str | None = None) -> None:
-        """A step has ended."""
-        now = self._clock()
+    def done(
+        self,
+        name: str,
+        text: str,
+        *,
+        ok: bool | None = True,
+        hint: str | None = None,
+        at: float | None = None,
+    ) -> None:
+        """A step has ended: now, or at that moment of the clock."""
+        now = max(self._began, self._clock() if at is None else at)
         step = Step(name, ok, " ".join(text.split()), hint, round(now - self._began, 3))
         self._began = now
         self.taken.append(step)
