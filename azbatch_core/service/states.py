@@ -89,6 +89,26 @@ class FailureCategory(_Word):
     DEPENDENCY = "dependency"
     """A task that it depends on failed."""
 
+    @property
+    def words(self) -> str:
+        """What happened, in plain words, for a line that goes on with the details."""
+        return _FAILURE_WORDS[self]
+
+
+_FAILURE_WORDS = {
+    FailureCategory.USER: "the command failed",
+    FailureCategory.IMAGE: "the container could not be had or started",
+    FailureCategory.STAGING: "files could not be brought in or out",
+    FailureCategory.NODE: "the machine failed",
+    FailureCategory.PREEMPTED: "its spot node was taken away",
+    FailureCategory.WALLTIME: "its time was up",
+    FailureCategory.OUT_OF_MEMORY: "it took more memory than there was",
+    FailureCategory.QUOTA: "a quota of the account is used up",
+    FailureCategory.SERVICE: "the service failed",
+    FailureCategory.CANCELLED: "it was ended",
+    FailureCategory.DEPENDENCY: "a task that it depends on failed",
+}
+
 
 @dataclass(frozen=True)
 class TaskStatus:

@@ -102,7 +102,7 @@ def test_one_failed_seed_stops_the_mean_and_is_named(shell: Shell, tmp_path: Pat
     assert "seed-07" in done.stderr
     why = shell.run("why", handle)
     assert why.returncode == 0
-    assert "task seed-07: failed (user): exit code 3" in why.stdout
+    assert "task seed-07: the command failed: exit code 3" in why.stdout
     assert "mean" in why.stdout
     assert shell.document("show", handle)["counts"]["succeeded"] == 39
     assert shell.inside("cancel", handle, handle).returncode == 0

@@ -128,7 +128,7 @@ def test_one_member_that_fails_fails_the_whole(client: AzureBatch, make_job: Mak
     (task,) = status.failures
     assert (task.member, task.exit_code, task.category) == (1, 3, FailureCategory.USER)
     (found,) = job.why()
-    assert found.text == "failed (user): member 1: exit code 3\n  no such data"
+    assert found.text == "the command failed: member 1: exit code 3\n  no such data"
     assert found.hint == f"azbatch logs {job.handle} g --member 1"
     states = [member.state for member in job.members("g")]
     assert states == [TaskState.CANCELLED, TaskState.FAILED, TaskState.CANCELLED]

@@ -34,7 +34,7 @@ def test_a_failure_is_quoted_with_its_last_words(client: AzureBatch, make_job: M
     job.wait(WITHIN)
     (found,) = job.why()
     assert found.subject == "task bad"
-    assert found.text == "failed (user): exit code 3\n  ValueError: no such column"
+    assert found.text == "the command failed: exit code 3\n  ValueError: no such column"
 
 
 def test_a_waiting_task_names_what_it_waits_for(client: AzureBatch, make_job: Make) -> None:

@@ -46,7 +46,8 @@ def test_every_kind_of_failure_has_a_reason_of_galaxy_s(category: FailureCategor
     }
     assert ending.reason == wanted.get(category, "unknown_error")
     if category is not FailureCategory.DEPENDENCY:
-        assert (ending.message, ending.status["job_stderr"]) == ("because", "because")
+        wanted_message = f"on Azure Batch {category.words}: because"
+        assert (ending.message, ending.status["job_stderr"]) == (wanted_message, wanted_message)
 
 
 @pytest.mark.parametrize("word", ["walltime_reached", "memory_limit_reached", "image_missing", "", "odd"])

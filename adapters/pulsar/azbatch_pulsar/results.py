@@ -81,7 +81,9 @@ def _reason(
         return word if word in {WALLTIME, MEMORY} else UNKNOWN, text.strip()
     for task in tasks:
         if task.category is not None and task.category is not FailureCategory.DEPENDENCY:
-            return _REASONS.get(task.category, UNKNOWN), task.message
+            return _REASONS.get(
+                task.category, UNKNOWN
+            ), f"on Azure Batch {task.category.words}: {task.message}"
     if job is None:
         return None, "the Batch job is gone, and left nothing"
     return None, job.reason or "the job ended and left no status of Pulsar's"

@@ -118,7 +118,7 @@ def _of_failures(
 ) -> Iterator[Explanation]:
     failed = [task for task in tasks if task.state is TaskState.FAILED]
     for task in failed[:_FAILURES]:
-        text = f"failed ({task.category}): {task.message}"
+        text = f"{task.category.words if task.category else 'it failed'}: {task.message}"
         lines = _last_lines(task_tail(task))
         if lines:
             text += f"\n{lines}"

@@ -253,7 +253,7 @@ def test_why_a_single_task_failed_is_said_once(
 ) -> None:
     batch.fake_job.listed = [make_task("1", 3, message="exit code 3")]
     batch.fake_job.reason = "1 task failed: 1 (exit code 3)"
-    batch.fake_job.reasons = [Explanation("task 1", "failed (user): exit code 3")]
+    batch.fake_job.reasons = [Explanation("task 1", "the command failed: exit code 3")]
     result = azbatch("submit", "--follow", hello)
     assert (result.out + result.err).count("exit code 3") == 1
 

@@ -35,7 +35,7 @@ def failed(name: str) -> TaskStatus:
 
 def test_a_failure_is_quoted_and_many_are_summed_up() -> None:
     text = told(*(failed(f"t{i}") for i in range(9)), task_tail=lambda task: f"boom in {task.id}\n")
-    assert "task t0: failed (user): exit code 3\n  boom in t0" in text
+    assert "task t0: the command failed: exit code 3\n  boom in t0" in text
     assert "tasks: 4 more failed: t5, t6, t7 and 1 more" in text
 
 
