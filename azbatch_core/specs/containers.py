@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 import shlex
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -61,6 +63,19 @@ class RegistrySpec(Spec):
         if (self.username is None) == (self.identity is None):
             raise problem(f"the registry {self.server} needs either username and password, or identity")
         return self
+
+    def docker_config(self) -> bytes:
+        """Docker's own configuration with this login, a file so that no password is on a command line.
+
+        Without a password nothing is in it. There is a secret in it.
+
+        Raises:
+            ConfigurationError: The password cannot be read.
+        """
+        if self.username is None or self.password is None:
+            return b"{}"
+        login = base64.b64encode(f"{self.username}:{self.password.reveal()}".encode()).decode()
+        return json.dumps({"auths": {self.server: {"auth": login}}}).encode()
 
 
 def _parse_options(value: object) -> str | tuple[str, ...]:

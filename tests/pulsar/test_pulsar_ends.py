@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from files_endpoint import files_endpoint
+from pulsar.client.exceptions import PulsarClientTransportError
 from pulsar_rig import HOST, Rig, until
 
 from azbatch_core.errors import NotFound
-from azbatch_pulsar.compat import PulsarClientTransportError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pulsar.client.exceptions import PulsarClientTransportError
 from pulsar_rig import HOST, Rig, until
-
-from azbatch_pulsar.compat import PulsarClientTransportError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from files_endpoint import JOB_KEY
+from pulsar.client.exceptions import PulsarClientTransportError
 from pulsar_rig import Rig, until
-
-from azbatch_pulsar.compat import PulsarClientTransportError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from pulsar.managers import status
 
 from azbatch_core import FailureCategory, JobState, JobStatus, TaskState, TaskStatus
 from azbatch_pulsar import results
-from azbatch_pulsar.compat import status
 
 WORDS = {value for name, value in vars(status).items() if name.isupper() and isinstance(value, str)}
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from pulsar.client.exceptions import PulsarClientTransportError
+from pulsar.client.util import ExternalId, from_base64_json
+from pulsar.managers import status
+
 from azbatch_core.errors import AzBatchError
 from azbatch_pulsar import job_ids
 from azbatch_pulsar.compat import (
@@ -12,9 +16,6 @@ from azbatch_pulsar.compat import (
     BasePollingCoexecutionJobClient,
     CoexecutionLaunchMixin,
     ExecutionType,
-    ExternalId,
-    PulsarClientTransportError,
-    status,
 )
 from azbatch_pulsar.destination import parse
 from azbatch_pulsar.jobs import Launch
@@ -132,8 +133,6 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         self, manager_name: str, base64_job: str, base64_app_conf: str, wait_arg: str | None = None
     ) -> list[str]:
         """The arguments of Pulsar's scripts. Its documents go as files: there are passwords in them."""
-        from pulsar.client.util import from_base64_json
-
         self._documents = (from_base64_json(base64_job), from_base64_json(base64_app_conf))
         manager = [] if manager_name == "_default_" else ["--manager", manager_name]
         return [*manager, *([wait_arg] if wait_arg else [])]

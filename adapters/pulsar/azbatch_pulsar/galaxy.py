@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from galaxy import model
 from galaxy.jobs.runners.pulsar import PARAMETER_SPECIFICATION_IGNORED, PulsarJobRunner
+from pulsar.client.exceptions import PulsarClientTransportError
+from pulsar.managers import status
 
 from azbatch_core.errors import AzBatchError
 from azbatch_pulsar.clients import is_final
-from azbatch_pulsar.compat import PulsarClientTransportError, status
 from azbatch_pulsar.managers import azure_manager
 from azbatch_pulsar.outages import Outages
 

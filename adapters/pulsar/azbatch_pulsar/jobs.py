@@ -76,17 +76,17 @@ def files_of(launch: Launch) -> dict[str, bytes]:
     files["steps/settings.sh"] = _settings(launch).encode()
     files["secret/message.json"] = json.dumps(launch.message).encode()
     files["secret/app.json"] = json.dumps(launch.app_config).encode()
-    files["secret/docker/config.json"] = _docker_login(launch.destination)
+    registry = launch.destination.registry
+    files["secret/docker/config.json"] = registry.docker_config() if registry else b"{}"
     return files
 
 
 def _settings(launch: Launch) -> str:
     """What the scripts know of the job, as variables of the shell."""
     wanted = launch.destination
-    walltime = wanted.walltime or DEFAULT_WALLTIME
-    memory = wanted.memory
-    own = [*([f"--memory={memory}"] if memory else []), *(["--gpus=all"] if wanted.gpus else [])]
-    variables = {"GALAXY_SLOTS": _slots(wanted), "GALAXY_MEMORY_MB": str(memory // _MIB) if memory else ""}
+    memory = wanted.memory or 0
+    own = [f"--memory={memory}"] if memory else []
+    host = wanted.runtime == "host"
     values = {
         "RUNTIME": wanted.runtime,
         "LABEL": launch.batch_id,
@@ -94,41 +94,25 @@ def _settings(launch: Launch) -> str:
         "JOB_DIRECTORY": launch.job_directory,
         "PULSAR_IMAGE": launch.pulsar_image,
         "TOOL_IMAGE": launch.tool_image or "",
-        "TOOL_STEP": "yes" if launch.tool_image else "",
         "PULSAR_ARGUMENTS": " ".join(launch.arguments),
-        "WHERE_PULSAR": "on the node's PATH"
-        if wanted.runtime == "host"
-        else f"in the image {launch.pulsar_image}",
-        "STAGE_SECONDS": str(int(wanted.stage_timeout.total_seconds())),
-        "TOOL_SECONDS": str(int(walltime.total_seconds())),
-        "SLOTS": variables["GALAXY_SLOTS"],
-        "MEMORY_MB": variables["GALAXY_MEMORY_MB"],
+        "WHERE_PULSAR": "on the node's PATH" if host else f"in the image {launch.pulsar_image}",
+        "STAGE_SECONDS": int(wanted.stage_timeout.total_seconds()),
+        "TOOL_SECONDS": int(_tool_time(wanted).total_seconds()),
+        "SLOTS": max(1, int(wanted.cores)) if wanted.cores else "",
+        "MEMORY_MB": memory // _MIB or "",
         "OPTIONS": shlex.join(_run_options(wanted)),
-        "TOOL_OPTIONS": shlex.join(own),
+        "TOOL_OPTIONS": shlex.join([*own, "--gpus=all"] if wanted.gpus else own),
     }
-    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
+    return "".join(f"{name}={shlex.quote(str(value))}\n" for name, value in values.items())
 
 
-def _slots(wanted: Destination) -> str:
-    return str(max(1, int(wanted.cores))) if wanted.cores else ""
+def _tool_time(wanted: Destination) -> timedelta:
+    return wanted.walltime or DEFAULT_WALLTIME
 
 
 def _run_options(wanted: Destination) -> list[str]:
     mounts = [word for volume in wanted.volumes for word in ("-v", volume)]
     return [*mounts, *shlex.split(wanted.docker_options)]
-
-
-def _docker_login(wanted: Destination) -> bytes:
-    """Docker's own configuration, so that no password is on a command line."""
-    import base64
-
-    registry = wanted.registry
-    if registry is None or registry.username is None or registry.password is None:
-        return b"{}"
-    login = f"{registry.username}:{registry.password.reveal()}"
-    return json.dumps(
-        {"auths": {registry.server: {"auth": base64.b64encode(login.encode()).decode()}}}
-    ).encode()
 
 
 def job_of(launch: Launch) -> JobSpec:
@@ -184,7 +168,7 @@ def _dependent_tasks(launch: Launch) -> tuple[TaskSpec, ...]:
                 output_files=_results(launch) if step == "finish" else (),
                 depends_on=(tasks[-1].id,) if tasks else (),
                 on_failure="satisfy",
-                wall_time=wanted.walltime or DEFAULT_WALLTIME if tool else wanted.stage_timeout,
+                wall_time=_tool_time(wanted) if tool else wanted.stage_timeout,
             )
         )
     return tuple(tasks)

@@ -7,6 +7,9 @@ import re
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from pulsar.client.destination import url_to_destination_params
+from pulsar.client.manager import MessageQueueClientManager, PollingJobClientManager, RelayClientManager
+
 from azbatch_core import AzureBatch
 from azbatch_core.errors import SpecError
 from azbatch_pulsar import compat
@@ -66,8 +69,9 @@ class AzureBatchManagerMixin:
 
     def get_client(self, destination_params: Any, job_id: str, **kwargs: Any) -> Any:
         """The client of a job: ours where the destination, or this manager, names Azure Batch."""
-        params = compat.destination_params(destination_params, kwargs)
-        params = {**self._azure, **params}
+        given = destination_params
+        given = url_to_destination_params(given) if isinstance(given, str) else given
+        params = {**self._azure, **given, **kwargs}
         if not any(name.startswith(PREFIX) for name in params):
             return super().get_client(destination_params, job_id, **kwargs)  # type: ignore[misc]
         if getattr(self, "amqp_key_prefix", None):
@@ -81,13 +85,13 @@ class AzureBatchManagerMixin:
             account.close()
 
 
-class AzureBatchPollingClientManager(AzureBatchManagerMixin, compat.PollingJobClientManager):
+class AzureBatchPollingClientManager(AzureBatchManagerMixin, PollingJobClientManager):
     """Clients that ask Batch, where there is no message queue."""
 
     client_class = AzureBatchPollingCoexecutionJobClient
 
 
-class AzureBatchMessageQueueClientManager(AzureBatchManagerMixin, compat.MessageQueueClientManager):
+class AzureBatchMessageQueueClientManager(AzureBatchManagerMixin, MessageQueueClientManager):
     """Clients that get their results by an AMQP message queue."""
 
     client_class = AzureBatchMessageCoexecutionJobClient
@@ -97,7 +101,7 @@ class AzureBatchMessageQueueClientManager(AzureBatchManagerMixin, compat.Message
         return {"message_queue_url": self.url}
 
 
-class AzureBatchRelayClientManager(AzureBatchManagerMixin, compat.RelayClientManager):
+class AzureBatchRelayClientManager(AzureBatchManagerMixin, RelayClientManager):
     """Clients that get their results by a Pulsar relay.
 
     Raises:
@@ -137,11 +141,9 @@ def azure_manager(azure: Mapping[str, Any], **kwargs: Any) -> Any:
         kwargs: Pulsar's own, as for its ``build_client_manager``.
     """
     given = {name: value for name, value in kwargs.items() if value is not None}
-    if given.get("relay_url"):
-        return AzureBatchRelayClientManager(azure=azure, **given)
-    if given.get("amqp_url"):
-        return AzureBatchMessageQueueClientManager(azure=azure, **given)
-    return AzureBatchPollingClientManager(azure=azure, **given)
+    queues = {"relay_url": AzureBatchRelayClientManager, "amqp_url": AzureBatchMessageQueueClientManager}
+    kind = next((kind for name, kind in queues.items() if given.get(name)), AzureBatchPollingClientManager)
+    return kind(azure=azure, **given)
 
 
 def build_client_manager(*args: Any, **kwargs: Any) -> Any:

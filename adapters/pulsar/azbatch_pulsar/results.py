@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from pulsar.managers import status
+
 from azbatch_core import FailureCategory, JobState
-from azbatch_pulsar.compat import status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,10 +8,10 @@ import time
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import tenacity
+from pulsar.managers import status
 
 from azbatch_core.errors import AzBatchError, Conflict, NotFound, QuotaExceeded, ServiceUnavailable
 from azbatch_pulsar import job_ids
-from azbatch_pulsar.compat import status
 from azbatch_pulsar.jobs import files_of, job_of, result_folder
 from azbatch_pulsar.results import Ending, conclude
 

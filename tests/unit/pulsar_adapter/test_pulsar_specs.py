@@ -47,7 +47,6 @@ def settings_of(launch: Launch) -> dict[str, str]:
 def test_settings_are_text_to_the_shell_whatever_is_in_them(odd: str) -> None:
     found = settings_of(replace(launch_of(odd), pulsar_image=odd, job_directory=odd))
     assert (found["TOOL_IMAGE"], found["PULSAR_IMAGE"], found["JOB_DIRECTORY"]) == (odd, odd, odd)
-    assert found["TOOL_STEP"] == "yes"
 
 
 @pytest.mark.parametrize("odd", ODD[:4])
@@ -71,7 +70,7 @@ def test_what_the_scripts_know() -> None:
     assert found["PULSAR_ARGUMENTS"] == "--no-wait"
     assert found["LABEL"] == "galaxy-main-7"
     bare = settings_of(launch_of(None))
-    assert (bare["SLOTS"], bare["MEMORY_MB"], bare["TOOL_OPTIONS"], bare["TOOL_STEP"]) == ("", "", "", "")
+    assert (bare["SLOTS"], bare["MEMORY_MB"], bare["TOOL_OPTIONS"], bare["TOOL_IMAGE"]) == ("", "", "", "")
     assert bare["TOOL_SECONDS"] == str(7 * 86_400)
     assert settings_of(launch_of(cores="0.5"))["SLOTS"] == "1"
 

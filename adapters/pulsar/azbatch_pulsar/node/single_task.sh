@@ -97,7 +97,7 @@ if [ "$RUNTIME" = docker ]; then
   }
   remove_containers
   pull "$PULSAR_IMAGE"
-  [ -z "$TOOL_STEP" ] || pull "$TOOL_IMAGE"
+  [ -z "$TOOL_IMAGE" ] || pull "$TOOL_IMAGE"
 else
   mkdir -p "$(dirname "$STAGING")"
   ln -sfn "$data" "$STAGING"
@@ -107,7 +107,7 @@ pulsar_step submit || {
   code=$?
   failed stage_in_failed "Pulsar could not prepare the job on the node (exit code $code)"
 }
-if [ -n "$TOOL_STEP" ] && [ ! -e "$marks/outcome" ]; then
+if [ -n "$TOOL_IMAGE" ] && [ ! -e "$marks/outcome" ]; then
   tool_step
   code=$?
   if [ -n "$out_of_memory" ]; then

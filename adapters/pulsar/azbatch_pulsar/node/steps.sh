@@ -38,7 +38,7 @@ case $1 in
 submit)
   mkdir -p "$marks"
   pulsar submit
-  if [ -n "$TOOL_STEP" ] && [ ! -e "$JOB_DIRECTORY/command_line" ]; then
+  if [ -n "$TOOL_IMAGE" ] && [ ! -e "$JOB_DIRECTORY/command_line" ]; then
     not_staged
     exit 65
   fi
@@ -55,7 +55,7 @@ tool)
   ;;
 finish)
   # A tool that was killed left none, and Galaxy takes that for success.
-  [ -z "$TOOL_STEP" ] || [ ! -e "$JOB_DIRECTORY/command_line" ] || [ -e "$return_code" ] || echo 137 >"$return_code"
+  [ -z "$TOOL_IMAGE" ] || [ ! -e "$JOB_DIRECTORY/command_line" ] || [ -e "$return_code" ] || echo 137 >"$return_code"
   [ ! -e "$JOB_DIRECTORY/preprocessing_failed" ] || not_staged
   pulsar finish
   [ ! -e "$marks/not_collected" ] ||
