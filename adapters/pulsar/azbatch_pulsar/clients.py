@@ -53,6 +53,8 @@ def is_final(message: Mapping[str, Any], batch_id: str) -> bool:
 class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
     """Puts a job's submit, tool and finish steps on Azure Batch, and tells how they stand.
 
+    Whatever asks Batch raises Pulsar's `PulsarClientTransportError` where that cannot be asked.
+
     Args:
         destination_params: Pulsar's own, and those of `azbatch_pulsar.destination` with their prefix.
         job_id: Pulsar's id of the job (Galaxy's), or that of its Batch job, as a launch gave it.
@@ -86,11 +88,7 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
 
     @in_pulsars_words
     def setup(self, *args: Any, **kwargs: Any) -> Any:
-        """Where the job's files will be, on the node of the run that a launch is for.
-
-        Raises:
-            PulsarClientTransportError: Batch cannot be asked.
-        """
+        """Where the job's files will be, on the node of the run that a launch is for."""
         self._run = self.runs.choose(self._first_id(str(self.job_id)), self.destination.storage_container)
         self.destination_params["jobs_directory"] = self._staging
         self._set_job_directory()
@@ -127,7 +125,12 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         return config
 
     def _queue_config(self) -> dict[str, Any]:
+        """What the node needs to send messages; nothing by polling."""
         return {}
+
+    def _final_message(self) -> dict[str, Any] | None:
+        """The message that told the end; none by polling."""
+        return None
 
     def _pulsar_script_args(
         self, manager_name: str, base64_job: str, base64_app_conf: str, wait_arg: str | None = None
@@ -161,20 +164,16 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         return ExternalId(self._run)
 
     def look(self) -> dict[str, Any]:
-        """Pulsar's status of the job by what Batch says: the full one when it is over.
-
-        Raises:
-            PulsarClientTransportError: Batch cannot be asked.
-        """
+        """Pulsar's status of the job by what Batch says: the full one when it is over."""
         found = self._stand()
         return going_on(str(self.job_id), found) if isinstance(found, str) else dict(found.status)
 
-    def ending(self) -> Ending | None:
-        """How the job ended, where Batch says that it is over; None while it goes on.
+    def get_status(self) -> str:
+        """Pulsar's word for how the job stands."""
+        return str((self._final_message() or self.look())["status"])
 
-        Raises:
-            PulsarClientTransportError: Batch cannot be asked.
-        """
+    def ending(self) -> Ending | None:
+        """How the job ended, where Batch says that it is over; None while it goes on."""
         found = self._stand()
         return None if isinstance(found, str) else found
 
@@ -184,11 +183,7 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
 
     @in_pulsars_words
     def kill(self) -> None:
-        """End the job. One that is over, or not there, is fine.
-
-        Raises:
-            PulsarClientTransportError: Batch cannot be asked.
-        """
+        """End the job. One that is over, or not there, is fine."""
         self.runs.cancel(self.batch_id, self.destination.storage_container)
 
     @in_pulsars_words
@@ -209,23 +204,7 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
 class AzureBatchPollingCoexecutionJobClient(LaunchesAzureContainersMixin, BasePollingCoexecutionJobClient):
     """A job whose results Galaxy fetches by asking Batch."""
 
-    def raw_check_complete(self) -> dict[str, Any]:
-        """Pulsar's status of the job: the full one when it is over.
-
-        Raises:
-            PulsarClientTransportError: Batch cannot be asked.
-        """
-        return self.look()
-
-    full_status = raw_check_complete
-
-    def get_status(self) -> str:
-        """Pulsar's word for how the job stands.
-
-        Raises:
-            PulsarClientTransportError: Batch cannot be asked.
-        """
-        return str(self.look()["status"])
+    raw_check_complete = full_status = LaunchesAzureContainersMixin.look
 
 
 class AzureBatchMessageCoexecutionJobClient(LaunchesAzureContainersMixin, BaseMessageCoexecutionJobClient):
@@ -235,20 +214,12 @@ class AzureBatchMessageCoexecutionJobClient(LaunchesAzureContainersMixin, BaseMe
         """Pulsar's last word: the message, or what the job left in storage where no message came.
 
         Raises:
-            PulsarClientTransportError: There is neither, or Batch cannot be asked.
+            PulsarClientTransportError: There is neither.
         """
         final = self._final_message() or self.look()
         if final["complete"] != "true":
             raise PulsarClientTransportError(message=f"the job {self.job_id} is not over")
         return final
-
-    def get_status(self) -> str:
-        """Pulsar's word for how the job stands.
-
-        Raises:
-            PulsarClientTransportError: Batch cannot be asked.
-        """
-        return str((self._final_message() or self.look())["status"])
 
     def clean(self) -> None:
         """Remove the job from Batch with all that it left there, and its message."""
