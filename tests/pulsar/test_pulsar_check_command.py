@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pytest
+import yaml
 
 from azbatch_pulsar.check.files import FilesEndpoint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from rig.relay import Relay
 
 WITHIN = 120.0
 BIN = Path(sys.executable).parent
@@ -39,10 +42,15 @@ pytestmark = pytest.mark.usefixtures("service")
 def check(tmp_path: Path) -> Callable[..., tuple[int, str]]:
     """Run the command on the example for one machine, with something replaced in it."""
 
-    def run(*words: str, programs: Path = BIN, also: str = "") -> tuple[int, str]:
+    def run(
+        *words: str, programs: Path = BIN, also: str = "", runner: dict[str, str] | None = None
+    ) -> tuple[int, str]:
         text = LOCAL.read_text().replace(
             "azure_batch_path: /srv/galaxy/venv/bin", f"azure_batch_path: {programs}{also}"
         )
+        document = yaml.safe_load(text)
+        document["runners"]["azure_batch"].update(runner or {})
+        text = yaml.safe_dump(document)
         path = tmp_path / "job_conf.yml"
         path.write_text(text)
         return azbatch("--account", "here", "pulsar", "check", "--destination", str(path), *words)
@@ -128,6 +136,24 @@ def test_a_wrong_parameter_is_named_and_nothing_is_tried(check: Callable[..., An
 def test_results_come_by_the_queue(check: Callable[..., Any], broker_url: str) -> None:
     code, out = check("--amqp-url", broker_url)
     assert (code, [mark for mark, _ in words_of(out)]) == (0, ["ok"] * (len(STEPS) + 1))
+
+
+def test_results_come_by_the_runner_s_own_queue(check: Callable[..., Any], broker_url: str) -> None:
+    code, out = check(runner={"amqp_url": broker_url, "amqp_publish_retry": "true"})
+    assert (code, [mark for mark, _ in words_of(out)]) == (0, ["ok"] * (len(STEPS) + 1)), out
+    assert "message queue, and Batch beside it" in out
+
+
+def test_results_come_by_the_runner_s_relay(check: Callable[..., Any], relay: Relay) -> None:
+    code, out = check(runner=relay.login)
+    assert (code, [mark for mark, _ in words_of(out)]) == (0, ["ok"] * len(STEPS)), out
+    assert "message queue, and Batch beside it" in out
+
+
+def test_a_runner_that_galaxy_would_refuse_is_told(check: Callable[..., Any]) -> None:
+    code, out = check(runner={"azure_batch_account": "here"})
+    assert (code, words_of(out)) == (1, [("FAIL", "parameters")])
+    assert "has azure_batch_account, which Galaxy refuses" in out
 
 
 def test_a_broker_that_is_not_there_is_said_before_the_launch(check: Callable[..., Any]) -> None:

@@ -182,6 +182,17 @@ def parse(params: Mapping[str, Any], env: Iterable[Mapping[str, Any]] = ()) -> D
     raise SpecError(f"{len(told)} parameters are wrong: {'; '.join(map(str, told))}", field=told[0].field)
 
 
+def queue_params(runner: Mapping[str, Any]) -> dict[str, Any]:
+    """What a runner's parameters say of the message queue: Pulsar's own, for a client manager."""
+    names = ("amqp_", "transport_", "relay_")
+    return {name: value for name, value in runner.items() if name.startswith(names)}
+
+
+def is_queue(params: Mapping[str, Any]) -> bool:
+    """Whether there is a message queue: a broker or a relay."""
+    return bool(params.get("amqp_url") or params.get("relay_url"))
+
+
 def _from_galaxy(params: Mapping[str, Any], env: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """What Galaxy's own parameters and variables say already."""
     variables = {str(item.get("name")): str(item.get("value")) for item in env}

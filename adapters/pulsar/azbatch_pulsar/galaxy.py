@@ -19,6 +19,7 @@ from pulsar.managers import status
 
 from azbatch_core.errors import AzBatchError
 from azbatch_pulsar.clients import is_final
+from azbatch_pulsar.destination import is_queue, queue_params
 from azbatch_pulsar.managers import azure_manager
 from azbatch_pulsar.outages import Outages
 
@@ -34,7 +35,6 @@ CONTAINER: Final = "galaxy/pulsar-pod-staging:0.15.0.2"
 SUSPICIOUS: Final = (None, 124, 137, 143)
 """Exit codes that may come of a limit: then Batch is asked what happened before the job is called over."""
 
-_QUEUE_PARAMS: Final = ("amqp_", "transport_", "relay_")
 _REMEMBERED: Final = 100_000
 
 
@@ -57,12 +57,11 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
     }
 
     def _init_client_manager(self) -> None:
-        params = self.runner_params
-        names = [name for name in params if name == "manager" or name.startswith(_QUEUE_PARAMS)]
-        given = {name: params[name] for name in names}
+        queue = queue_params(self.runner_params)
         self.pulsar_app = None
-        self.use_mq = bool(given.get("amqp_url") or given.get("relay_url"))
-        self.client_manager = azure_manager({"azure_batch_account": None}, **given)
+        self.use_mq = is_queue(queue)
+        manager = self.runner_params.get("manager")
+        self.client_manager = azure_manager({"azure_batch_account": None}, manager=manager, **queue)
         self._ended: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._ending = threading.Lock()
         self._outages = Outages()

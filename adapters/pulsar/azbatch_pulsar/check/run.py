@@ -18,7 +18,7 @@ from azbatch_pulsar.check import parameters, steps
 from azbatch_pulsar.check.files import FilesEndpoint
 from azbatch_pulsar.check.steps import StepFailed, Steps
 from azbatch_pulsar.check.waiting import EXIT_CODE, TOO_LONG, Ended, Waiter, hint
-from azbatch_pulsar.destination import PREFIX, Destination, parse
+from azbatch_pulsar.destination import PREFIX, Destination, is_queue, parse, queue_params
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,12 +113,12 @@ class Check:
     def _run(self) -> None:
         from azbatch_core import AzureBatch
 
-        destination, params, amqp_url = self._read()
+        destination, params, queue = self._read()
         with AzureBatch(destination.account) as batch, tempfile.TemporaryDirectory() as folder:
             is_local = self._reach(batch)
             self._store(batch, destination)
-            if amqp_url:
-                self._ask_broker(amqp_url)
+            if queue.get("amqp_url"):
+                self._ask_broker(queue["amqp_url"])
             self._steps.at = steps.LAUNCH
             if self._options.url is None and not is_local:
                 raise StepFailed(
@@ -129,25 +129,26 @@ class Check:
             endpoint = FilesEndpoint(Path(folder), self._options.url)
             try:
                 params["files_endpoint"] = endpoint.url
-                self._drive(batch, params, endpoint, amqp_url)
+                self._drive(batch, params, endpoint, queue)
             finally:
                 endpoint.close()
             self._look_for_rests(batch, destination)
 
-    def _read(self) -> tuple[Destination, dict[str, Any], str | None]:
+    def _read(self) -> tuple[Destination, dict[str, Any], dict[str, Any]]:
         found = parameters.read(self._options.file, self._options.environment)
         account = {PREFIX + "account": self._options.account} if self._options.account else {}
         params = {**found.params, **account, "default_file_action": "remote_transfer"}
         destination = parse(params, params.get("env") or ())
-        amqp_url = self._options.amqp_url or found.runner.get("amqp_url")
-        means = "message queue, and Batch beside it" if amqp_url else "polling"
+        given = self._options.amqp_url
+        queue = {"amqp_url": given} if given else queue_params(found.runner)
+        means = "message queue, and Batch beside it" if is_queue(queue) else "polling"
         name = f"{found.name or 'parameters'} of {self._options.file.name}"
         how = destination.strategy if destination.runtime == "docker" else "on the node itself"
         self._steps.done(
             steps.PARAMETERS,
             f"{name}: account {destination.account or 'by default'}, {how}, {means}",
         )
-        return destination, params, amqp_url
+        return destination, params, queue
 
     def _reach(self, batch: AzureBatch) -> bool:
         result = batch.check()
@@ -192,13 +193,17 @@ class Check:
         self._steps.done(steps.QUEUE, f"{shown} answers")
 
     def _drive(
-        self, batch: AzureBatch, params: dict[str, Any], endpoint: FilesEndpoint, amqp_url: str | None
+        self, batch: AzureBatch, params: dict[str, Any], endpoint: FilesEndpoint, queue: dict[str, Any]
     ) -> None:
         """Pulsar's check, with our client, our way of waiting and a word at each step."""
+        from azbatch_pulsar.managers import azure_manager
+
         check = self._pulsar
 
         def build(**_: Any) -> Any:
-            return _manager(amqp_url)
+            # Under a name of its own: on Galaxy's, the two would take each other's messages.
+            name = f"azbatch-check-{secrets.token_hex(3)}" if is_queue(queue) else None
+            return azure_manager({}, **queue, manager=name)
 
         def submit(client: Any, description: Any) -> None:
             self._client = client
@@ -301,14 +306,6 @@ def _pulsar() -> ModuleType:
             raise
         raise ConfigurationError("Pulsar is not installed here", hint=NO_PULSAR) from None
     return check  # type: ignore[no-any-return]
-
-
-def _manager(amqp_url: str | None) -> Any:
-    """Our manager, under a name of its own: on Galaxy's, the two would take each other's messages."""
-    from azbatch_pulsar.managers import azure_manager
-
-    queue = {"amqp_url": amqp_url, "manager": f"azbatch-check-{secrets.token_hex(3)}"} if amqp_url else {}
-    return azure_manager({}, **queue)
 
 
 def _arguments(job_id: str, image: str) -> Any:
