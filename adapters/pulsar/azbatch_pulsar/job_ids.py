@@ -30,14 +30,18 @@ def first_id(instance: str, job_id: str) -> str:
 
 def next_id(first: str, taken: Iterable[str]) -> str:
     """The id of the next run after those that are there."""
-    last = max((run_of(first, name) or 0 for name in taken), default=0)
+    last = _last(first, taken)
     return f"{first}-{last + 1}" if last else first
 
 
 def latest(first: str, taken: Iterable[str]) -> str:
     """The id of the last run that is there; of the first one, where none is."""
-    last = max((run_of(first, name) or 0 for name in taken), default=0)
+    last = _last(first, taken)
     return f"{first}-{last}" if last > 1 else first
+
+
+def _last(first: str, taken: Iterable[str]) -> int:
+    return max((run_of(first, name) or 0 for name in taken), default=0)
 
 
 def run_of(first: str, name: str) -> int | None:

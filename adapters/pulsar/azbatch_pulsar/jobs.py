@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 from azbatch_core.specs import (
     AutoPool,
     ContainerSpec,
-    EnvironmentVariable,
     JobPreparation,
     JobRelease,
     JobSpec,
@@ -144,9 +143,7 @@ def _single_task(launch: Launch, *, elevated: bool) -> TaskSpec:
     return TaskSpec(
         id=TASK,
         command=["/bin/sh", f"{launch.batch_id}/steps/single_task.sh"],
-        environment=(EnvironmentVariable(name="PATH", value=f"{path}:/usr/local/bin:/usr/bin:/bin"),)
-        if path
-        else (),
+        environment={"PATH": f"{path}:/usr/local/bin:/usr/bin:/bin"} if path else {},
         resource_files=(_files(launch, ""),),
         output_files=_results(launch),
         elevated=elevated,
