@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from conftest import BIN, WITHIN, Commands, Ended
 from torchx.specs import InvalidRunConfigException
+
+from azbatch_torchx import command_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -196,3 +199,16 @@ def test_a_program_gets_errors_as_it_did(scheduler: Any) -> None:
         scheduler.run_opts().cfg_from_str("max_nodes=abc")
     with pytest.raises(InvalidRunConfigException, match="max_nodes=abc"):
         scheduler.run_opts().resolve({"max_nodes": "abc"})
+
+
+@pytest.mark.parametrize("command", ["torchx", ""])
+def test_only_the_command_keeps_garbage(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setattr(command_line, "is_running", lambda: bool(command))
+    frozen = gc.get_freeze_count()
+    try:
+        with command_line.collecting_later():
+            assert not gc.isenabled()
+        assert gc.isenabled()
+        assert (gc.get_freeze_count() > frozen) == bool(command)
+    finally:
+        gc.unfreeze()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
 import logging
 import re
-from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -17,7 +15,7 @@ from torchx.util.types import to_dict
 from torchx.version import __version__ as torchx_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 BACKEND: Final = "azure_batch"
 LOG = logging.getLogger("azbatch")
@@ -133,18 +131,6 @@ def configured(name: str) -> dict[str, Any]:
 def version() -> str:
     """TorchX's version."""
     return str(torchx_version)
-
-
-@contextmanager
-def collecting_later() -> Iterator[None]:
-    """Collect no garbage meanwhile: what is imported stays, and looking through it takes a tenth of a run."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def quieten_sdk() -> None:

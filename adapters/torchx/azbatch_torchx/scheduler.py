@@ -340,7 +340,7 @@ def _refusing() -> Iterator[None]:
 
     But for those of an account that cannot be asked, which no run option mends.
     """
-    with compat.collecting_later():
+    with command_line.collecting_later():
         from azbatch_core import AuthenticationError, AzBatchError, ServiceUnavailable, Throttled
 
         try:
