@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from importlib import metadata as distributions
 from typing import TYPE_CHECKING
 
+from azbatch_core import __version__
 from azbatch_core.catalog import metadata_names
 from azbatch_core.plan.bodies import Body, constraints, environment, metadata, program
 from azbatch_core.specs import iso_duration, slug
@@ -56,7 +55,7 @@ def job_body(
             [
                 (metadata_names.STAMP, stamp),
                 (metadata_names.USER, facts.user),
-                (metadata_names.VERSION, _version()),
+                (metadata_names.VERSION, __version__),
                 (metadata_names.NAME, job.name),
                 *job.metadata.items(),
             ]
@@ -107,8 +106,3 @@ def _program(spec: JobPreparation | JobRelease, os: OperatingSystem, job_id: str
         elevated=spec.elevated,
         job_id=job_id,
     )
-
-
-@lru_cache(maxsize=1)
-def _version() -> str:
-    return distributions.version("azbatch")

@@ -323,8 +323,8 @@ def _spares(size: VmSize, best: VmSize, region: str | None) -> bool:
 
 def _version(name: str) -> int:
     """The ``v5`` of ``Standard_D2_v5``; 1 without one."""
-    match = re.search(r"_v(\d+)$", name)
-    return int(match.group(1)) if match else 1
+    number = name.rpartition("_v")[2]
+    return int(number) if number.isdecimal() else 1
 
 
 def _runner_up(size: VmSize, best: VmSize, region: str | None, today: date) -> _Rejection:
