@@ -26,14 +26,8 @@ if TYPE_CHECKING:
 
     from azbatch_core.plan import Plan
     from azbatch_core.service.manage.many_jobs import JobsWatch
-    from azbatch_core.service.states import (
-        AccountCheck,
-        JobPhase,
-        JobSummary,
-        NodeSummary,
-        PoolSummary,
-        Submission,
-    )
+    from azbatch_core.service.states import Submission
+    from azbatch_core.service.summaries import AccountCheck, JobPhase, JobSummary, NodeSummary, PoolSummary
     from azbatch_core.specs import AccountSpec, JobSpec, TaskSpec
 
 __all__ = ["AccountEntry", "AzureBatch", "Credential", "JobHandle", "list_accounts", "load_account"]

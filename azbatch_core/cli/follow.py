@@ -18,7 +18,8 @@ from azbatch_core.errors import AzBatchError, LocalServiceStopped
 
 if TYPE_CHECKING:
     from azbatch_core.client import JobHandle
-    from azbatch_core.service.states import JobStatus, LogChunk, LogStream
+    from azbatch_core.service.states import JobStatus
+    from azbatch_core.service.summaries import LogChunk, LogStream
 
 _MOST_FOLLOWED_TASKS = 200
 """Reading the output of more tasks than this, live, costs the account more requests than a person can use."""

@@ -25,7 +25,8 @@ from azbatch_core.cli.recent import complete_job
 from azbatch_core.cli.tables import print_members, print_tasks
 
 if TYPE_CHECKING:
-    from azbatch_core.service.states import JobStatus, JobSummary
+    from azbatch_core.service.states import JobStatus
+    from azbatch_core.service.summaries import JobSummary
 
 _STATES = ["pending", "running", "succeeded", "failed", "cancelled", "stuck", "deleting"]
 

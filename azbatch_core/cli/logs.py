@@ -14,7 +14,7 @@ from azbatch_core.cli.progress import Progress
 from azbatch_core.cli.recent import complete_job
 
 if TYPE_CHECKING:
-    from azbatch_core.service.states import LogStream
+    from azbatch_core.service.summaries import LogStream
 
 
 @command("logs")

@@ -14,7 +14,7 @@ from azbatch_core.cli.tables import short_node
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from azbatch_core.service.states import NodeSummary
+    from azbatch_core.service.summaries import NodeSummary
 
 _COLUMNS = (
     Column("NODE", shrink=True),

@@ -25,7 +25,7 @@ from azbatch_core.cli.progress import info, warn
 from azbatch_core.errors import NotFound
 
 if TYPE_CHECKING:
-    from azbatch_core.service.states import PoolSummary
+    from azbatch_core.service.summaries import PoolSummary
 
 _COMMANDS = {
     "list": Entry("azbatch_core.cli.pools:list_pools", "List the pools of the account (the default)."),

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from azbatch_core.client import JobHandle
-    from azbatch_core.service.states import Explanation, JobStatus, MemberStatus, TaskStatus
+    from azbatch_core.service.states import JobStatus, MemberStatus, TaskStatus
+    from azbatch_core.service.summaries import Explanation
 
 MANY_TASKS = 50
 """Jobs with more tasks than this end with a summary and the failures, not with a line for each task."""

@@ -16,16 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from azbatch_core.service.connect.connection import Connection
-    from azbatch_core.service.states import (
-        Explanation,
-        FileInfo,
-        JobStatus,
-        LogChunk,
-        LogStream,
-        MemberStatus,
-        TaskState,
-        TaskStatus,
-    )
+    from azbatch_core.service.states import JobStatus, MemberStatus, TaskState, TaskStatus
+    from azbatch_core.service.summaries import Explanation, FileInfo, LogChunk, LogStream
     from azbatch_core.service.watch.watcher import JobWatch
 
 

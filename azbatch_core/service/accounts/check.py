@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from azbatch_core.errors import AzBatchError, NotFound
 from azbatch_core.service.documents import requests
-from azbatch_core.service.states import AccountCheck, CheckItem
+from azbatch_core.service.summaries import AccountCheck, CheckItem
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, cast
 from azbatch_core.errors import AzBatchError, NotFound, SpecError
 from azbatch_core.service.documents import requests
 from azbatch_core.service.documents.wire import moment
-from azbatch_core.service.states import FileInfo
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from azbatch_core.service.connect.connection import Connection
+    from azbatch_core.service.summaries import FileInfo
 
 PIECE = 4 * 1024 * 1024
 """Bytes of one ranged read."""
@@ -74,6 +74,8 @@ def of_task(connection: Connection, job_id: str, task_id: str) -> Iterator[FileI
 
 
 def _info(document: dict[str, Any]) -> FileInfo:
+    from azbatch_core.service.summaries import FileInfo
+
     properties = document.get("properties") or {}
     return FileInfo(
         # A Windows node separates with backslashes.

@@ -16,7 +16,8 @@ from azbatch_core.errors import AzBatchError
 from azbatch_core.service.accounts.facts import current_user
 from azbatch_core.service.documents import requests
 from azbatch_core.service.documents.wire import metadata_of, moment
-from azbatch_core.service.states import JobPhase, JobState, JobSummary
+from azbatch_core.service.states import JobState
+from azbatch_core.service.summaries import JobPhase, JobSummary
 from azbatch_core.service.watch.status import (
     TASK_SELECT,
     end_reason,

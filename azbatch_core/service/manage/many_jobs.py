@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from azbatch_core.service.connect.connection import Connection
-    from azbatch_core.service.states import JobPhase
+    from azbatch_core.service.summaries import JobPhase
 
 _NEVER: Final = float("-inf")
 

@@ -15,7 +15,6 @@ from azbatch_core.plan.sameness import differences
 from azbatch_core.service.documents import requests
 from azbatch_core.service.documents.wire import metadata_of, moment
 from azbatch_core.service.manage import growing, lifecycle
-from azbatch_core.service.states import NodeSummary, PoolSummary
 from azbatch_core.service.watch import pool_health, task_failures
 from azbatch_core.service.watch.watcher import Intervals
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from azbatch_core.plan import PlannedPool
     from azbatch_core.service.connect.connection import Connection
+    from azbatch_core.service.summaries import NodeSummary, PoolSummary
 
 LOG = logging.getLogger("azbatch")
 
@@ -210,6 +210,8 @@ def find(connection: Connection, pool_id: str) -> PoolSummary:
 
 
 def _summary(pool: Mapping[str, Any]) -> PoolSummary:
+    from azbatch_core.service.summaries import PoolSummary
+
     return PoolSummary(
         id=str(pool.get("id")),
         state=str(pool.get("state", "unknown")).lower(),
@@ -240,6 +242,8 @@ def nodes(connection: Connection, pool_id: str) -> Iterator[NodeSummary]:
     Raises:
         NotFound: There is no such pool.
     """
+    from azbatch_core.service.summaries import NodeSummary
+
     for node in requests.listing(connection, "pools", pool_id, "nodes", select=pool_health.NODE_SELECT):
         yield NodeSummary(
             id=str(node.get("id")),

@@ -15,7 +15,7 @@ from azbatch_core.service.output import crowd
 from azbatch_core.service.output.member_logs import GangLog
 from azbatch_core.service.output.task_log import NEVER_STARTED, NodeFile, TaskLog
 from azbatch_core.service.output.uploaded_logs import UploadedLogs
-from azbatch_core.service.states import LogChunk
+from azbatch_core.service.summaries import LogChunk
 from azbatch_core.service.watch.watcher import Intervals, watch
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from azbatch_core.service.connect.connection import Connection
     from azbatch_core.service.output.task_log import NamedSource, OneStream
-    from azbatch_core.service.states import LogStream, TaskStatus
+    from azbatch_core.service.states import TaskStatus
+    from azbatch_core.service.summaries import LogStream
     from azbatch_core.service.watch.watcher import Snapshot
 
 

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from azbatch_core.service.connect.connection import Connection
     from azbatch_core.service.output.task_log import NamedSource, OneStream
-    from azbatch_core.service.states import LogChunk, MemberStatus, TaskStatus
+    from azbatch_core.service.states import MemberStatus, TaskStatus
+    from azbatch_core.service.summaries import LogChunk
     from azbatch_core.service.watch.gangs import Gangs
 
 # Seconds that Batch's list of subtasks may lag behind the end of their task: 3 were recorded.

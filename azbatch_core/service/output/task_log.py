@@ -8,7 +8,8 @@ from azbatch_core.errors import AzBatchError, Conflict, InvalidRequest, NotFound
 from azbatch_core.service.documents import files
 from azbatch_core.service.output import crowd
 from azbatch_core.service.output.tail import Source, Tail
-from azbatch_core.service.states import LogChunk, TaskState
+from azbatch_core.service.states import TaskState
+from azbatch_core.service.summaries import LogChunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.service.states import Explanation, FailureCategory, TaskState
+from azbatch_core.service.states import FailureCategory, TaskState
+from azbatch_core.service.summaries import Explanation
 from azbatch_core.service.watch import members as gang_members
 from azbatch_core.service.watch import pool_health, task_failures
 from azbatch_core.service.watch.status import end_reason, job_goes_on

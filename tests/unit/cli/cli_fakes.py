@@ -12,20 +12,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 from azbatch_core.errors import NotFound
 from azbatch_core.service.job_names import split_handle
 from azbatch_core.service.states import (
-    AccountCheck,
-    Explanation,
-    FileInfo,
     JobState,
     JobStatus,
-    JobSummary,
-    LogChunk,
     MemberStatus,
-    NodeSummary,
-    PoolSummary,
     Submission,
     TaskAddResult,
     TaskState,
     TaskStatus,
+)
+from azbatch_core.service.summaries import (
+    AccountCheck,
+    Explanation,
+    FileInfo,
+    JobSummary,
+    LogChunk,
+    NodeSummary,
+    PoolSummary,
 )
 
 if TYPE_CHECKING:

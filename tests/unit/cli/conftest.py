@@ -10,7 +10,7 @@ import pytest
 from cli_fakes import Azbatch, Chunk, FakeBatch, MakeTask, Result, Terminal, done
 
 from azbatch_core.cli import main
-from azbatch_core.service.states import LogChunk
+from azbatch_core.service.summaries import LogChunk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

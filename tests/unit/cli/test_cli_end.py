@@ -7,7 +7,7 @@ import pytest
 
 from azbatch_core.cli.recent import remember, remembered
 from azbatch_core.errors import Conflict
-from azbatch_core.service.states import PoolSummary
+from azbatch_core.service.summaries import PoolSummary
 
 if TYPE_CHECKING:
     from cli_fakes import Azbatch, FakeBatch

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from azbatch_core.cli.output import Column, ago, jsonable, print_fields, print_table, size, span
-from azbatch_core.service.states import CheckItem, TaskState
+from azbatch_core.service.states import TaskState
+from azbatch_core.service.summaries import CheckItem
 
 if TYPE_CHECKING:
     from cli_fakes import Terminal

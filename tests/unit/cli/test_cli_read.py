@@ -12,20 +12,16 @@ import pytest
 
 from azbatch_core.cli import main
 from azbatch_core.errors import NotFound, WaitTimeout
-from azbatch_core.service.states import (
+from azbatch_core.service.states import FailureCategory, JobState, MemberStatus, TaskState, TaskStatus
+from azbatch_core.service.summaries import (
     AccountCheck,
     CheckItem,
     Explanation,
-    FailureCategory,
     FileInfo,
-    JobState,
     JobSummary,
     LogChunk,
-    MemberStatus,
     NodeSummary,
     PoolSummary,
-    TaskState,
-    TaskStatus,
 )
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import pytest
 
 from azbatch_core.cli.run import _job
 from azbatch_core.errors import SpecError
-from azbatch_core.service.states import Explanation, FailureCategory, TaskState
+from azbatch_core.service.states import FailureCategory, TaskState
+from azbatch_core.service.summaries import Explanation
 
 if TYPE_CHECKING:
     from cli_fakes import Azbatch, Chunk, FakeBatch, MakeTask

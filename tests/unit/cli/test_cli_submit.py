@@ -9,7 +9,8 @@ import pytest
 
 from azbatch_core.cli.recent import remembered
 from azbatch_core.errors import Conflict, SubmissionError
-from azbatch_core.service.states import Explanation, JobStatus, TaskAddResult, TaskState, TaskStatus
+from azbatch_core.service.states import JobStatus, TaskAddResult, TaskState, TaskStatus
+from azbatch_core.service.summaries import Explanation
 
 if TYPE_CHECKING:
     from pathlib import Path

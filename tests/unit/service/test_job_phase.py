@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from azbatch_core.service.manage.pools import jobs_on
-from azbatch_core.service.states import JobPhase
+from azbatch_core.service.summaries import JobPhase
 
 
 @pytest.mark.parametrize("state", ["active", "disabling", "disabled", "enabling"])

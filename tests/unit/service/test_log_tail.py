@@ -9,7 +9,8 @@ import pytest
 
 from azbatch_core.service.output.tail import Tail
 from azbatch_core.service.output.task_log import TaskLog
-from azbatch_core.service.states import LogChunk, TaskState, TaskStatus
+from azbatch_core.service.states import TaskState, TaskStatus
+from azbatch_core.service.summaries import LogChunk
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 RUNNING = TaskStatus("t", TaskState.RUNNING, started=START, node_id="n1", pool_id="p")
