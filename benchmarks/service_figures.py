@@ -11,10 +11,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from email.utils import formatdate
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,12 +46,21 @@ class Service:
         found = json.loads((Path(folder) / "endpoint.json").read_text(encoding="utf-8"))
         self._account, self._key = found["account_name"], base64.b64decode(found["account_key"])
         self.process = psutil.Process(found["pid"])
-        place = urlsplit(found["endpoint"])
-        self._connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=3600)
+        self._place = urlsplit(found["endpoint"])
+        self._connections = threading.local()
 
     def _run(self, verb: str, *words: str) -> None:
         command = [sys.executable, "-m", "azbatch_core.local", verb, "--state-dir", self._folder, *words]
         subprocess.run(command, check=True, capture_output=True)
+
+    @property
+    def _connection(self) -> http.client.HTTPConnection:
+        """The calling thread's own."""
+        if not hasattr(self._connections, "made"):
+            made = http.client.HTTPConnection(str(self._place.hostname), self._place.port, timeout=3600)
+            self._connections.made = made
+        found: http.client.HTTPConnection = self._connections.made
+        return found
 
     def ask(self, method: str, path: str, body: Any = None, query: str = "") -> dict[str, Any]:
         """The answer to one request."""
@@ -183,7 +195,10 @@ def simulation(_runs: int) -> None:
         began = time.perf_counter()
         service.pool(10_000)
         service.job("job")
-        adding = service.cpu(lambda: service.add("job", range(MANY), "sleep 6{:02}"))
+        halves = range(MANY // 2), range(MANY // 2, MANY)
+        with ThreadPoolExecutor() as pool:  # a client, too, makes its next request while one is answered
+            add = partial(service.add, "job", command="sleep 6{:02}")
+            adding = service.cpu(lambda: list(pool.map(add, halves)))
         move = {"advance": 10 * 86_400, "untilIdle": True}
         passing = service.cpu(lambda: service.ask("POST", "/_local/clock", move))
         taken = time.perf_counter() - began

@@ -49,7 +49,7 @@ class Intervals:
     @classmethod
     def of(cls, connection: Connection) -> Intervals:
         """A service on this machine is asked often, a real one rarely."""
-        return cls(0.05, 1.0) if connection.is_local else cls(0.5, 10.0)
+        return cls(0.05, 1.0, 1.15) if connection.is_local else cls(0.5, 10.0)
 
 
 @dataclass(frozen=True)
