@@ -37,6 +37,8 @@ RELAY = "pulsar-relay==0.2.1"
 """The server of Pulsar's relay mode."""
 TORCH = "torch==2.13.0"
 """What the training in the tests of TorchX runs on."""
+PARALLEL = ("-n", "2", "--dist", "loadfile")
+"""Two at a time, file by file: most of the time is spent in waiting for processes to start."""
 
 SUPPORTED = ("3.10", "3.11", "3.12", "3.13")
 
@@ -94,7 +96,7 @@ def _install_azurite(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Unit tests: no sockets, no sleeping, seconds."""
     session.install("-e", ".[dev]")
-    session.run("pytest", "tests/unit", *session.posargs)
+    session.run("pytest", "tests/unit", *PARALLEL, *session.posargs)
 
 
 @nox.session(python=MAIN)
@@ -103,7 +105,8 @@ def contract(session: nox.Session) -> None:
     session.install("-e", ".[dev]")
     _install_azurite(session)
     session.run("coverage", "erase")
-    session.run("pytest", "tests/unit", "tests/contract", "--cov", "--cov-report=", *session.posargs)
+    covered = ("tests/unit", "tests/contract", "--cov", "--cov-report=")
+    session.run("pytest", *covered, *PARALLEL, *session.posargs)
     session.run("coverage", "report", "--skip-covered", "--fail-under=93")
     client_half = "azbatch_core/specs/*,azbatch_core/plan/*,azbatch_core/service/*"
     session.run("coverage", "report", f"--include={client_half}", "--fail-under=95", "--format=total")
@@ -178,9 +181,7 @@ def pulsar(session: nox.Session, version: str) -> None:
             session, f"galaxy-runner-{name}", *words, *packages, f"azbatch @ {wheel.as_uri()}"
         )
     session.env["AZBATCH_TEST_RELAY"] = _environment(session, "relay", RELAY)
-    # Most of the time is spent in waiting for Pulsar to start.
-    parallel = ("-n", "2", "--dist", "loadfile")
-    session.run("pytest", "tests/pulsar", *parallel, "-W", "ignore::DeprecationWarning", *session.posargs)
+    session.run("pytest", "tests/pulsar", *PARALLEL, "-W", "ignore::DeprecationWarning", *session.posargs)
 
 
 @nox.session(python=MAIN)
