@@ -26,6 +26,7 @@ class PoolFacts:
         spot_nodes: Spot nodes there now.
         target_nodes: Nodes of both kinds that the pool is to have; None where a formula decides.
         inter_node_communication: Whether its nodes can reach each other.
+        formula_nodes: Up to how many nodes its formula lets it grow; None of a formula that is not azbatch's.
     """
 
     id: str
@@ -37,12 +38,14 @@ class PoolFacts:
     spot_nodes: int = 0
     target_nodes: int | None = None
     inter_node_communication: bool = False
+    formula_nodes: int | None = None
 
     @property
     def most_nodes(self) -> int | None:
-        """Nodes that it has or is to have, whichever is more; None where a formula decides."""
+        """Nodes that it has or may get, whichever is more; None where a formula decides that nobody knows."""
         present = self.dedicated_nodes + self.spot_nodes
-        return None if self.target_nodes is None else max(present, self.target_nodes)
+        most = self.formula_nodes if self.target_nodes is None else self.target_nodes
+        return None if most is None else max(present, most)
 
 
 @dataclass(frozen=True)

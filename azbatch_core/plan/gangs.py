@@ -110,7 +110,8 @@ def check_pool(gang: GangSpec, pool: PoolContext, notes: Notes, task_id: str) ->
     """Refuse a gang on a pool that can never run it: Batch would let it wait without a word.
 
     Raises:
-        SpecError: Nodes of the pool cannot reach each other, or take several tasks.
+        SpecError: Nodes of the pool cannot reach each other, or take several tasks, or are too few. One that
+            has none, and is to have none, waits for somebody who resizes it anyway.
     """
     if pool.connected is False:
         raise SpecError(
@@ -124,10 +125,18 @@ def check_pool(gang: GangSpec, pool: PoolContext, notes: Notes, task_id: str) ->
             field="gang",
             hint=_FIT,
         )
-    if pool.nodes is not None and gang.nodes > pool.nodes:
-        notes.add(
-            f"waits until {pool.name} has {gang.nodes} nodes: it has, or is to have, {pool.nodes}", task_id
-        )
+    if pool.nodes is None or gang.nodes <= pool.nodes:
+        return
+    if not pool.nodes:
+        notes.add(f"waits until {pool.name} has {gang.nodes} nodes", task_id)
+        return
+    grows = "grows to at most" if pool.scales else "has, or is to have,"
+    larger = f"with pool: {{max_nodes: {gang.nodes}}} azbatch makes one that is large enough"
+    raise SpecError(
+        f"a gang of {gang.nodes} nodes never starts on {pool.name}, which {grows} {pool.nodes}",
+        field="gang",
+        hint=larger if pool.scales else f"resize it first, or {larger}",
+    )
 
 
 def warn(

@@ -50,7 +50,8 @@ class PoolContext:
             known.
         registries: The registry servers that the pool can log in to; None where not known.
         connected: Whether nodes can reach each other; None where not known.
-        nodes: Nodes that it has or is to have; None where not known, and where a formula decides.
+        nodes: Nodes that it has or may get; None where not known.
+        scales: Whether a formula decides how many of them there are.
         os: What command lines are written for.
     """
 
@@ -61,6 +62,7 @@ class PoolContext:
     registries: tuple[str, ...] | None
     connected: bool | None = None
     nodes: int | None = None
+    scales: bool = False
     os: OperatingSystem = "linux"
 
 
@@ -99,6 +101,7 @@ def plan_pool(job: JobSpec, facts: AccountFacts, notes: Notes) -> tuple[PlannedP
         registries=tuple(entry.server for entry in pool.registries),
         connected=pool.inter_node_communication,
         nodes=planned.nodes + planned.spot_nodes,
+        scales=planned.scaling is not None,
         os=nodes.os,
     )
     return planned, context
@@ -130,6 +133,7 @@ def _existing(pool: ExistingPool, facts: AccountFacts, notes: Notes) -> tuple[Pl
         registries=None,
         connected=found.inter_node_communication if found else None,
         nodes=found.most_nodes if found else None,
+        scales=found is not None and found.target_nodes is None,
     )
     return planned, context
 

@@ -116,6 +116,12 @@ def read_formula(text: str | None) -> Scaling | None:
     return made if formula(made) == text else None
 
 
+def most_nodes(text: str | None) -> int | None:
+    """Up to how many nodes a formula of `formula` lets a pool grow; None for any other."""
+    found = read_formula(text)
+    return found.max_nodes if found else None
+
+
 def _samples(span: timedelta) -> int:
     return math.ceil(span / _SAMPLE)
 

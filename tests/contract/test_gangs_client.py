@@ -306,11 +306,25 @@ def test_a_pool_that_is_not_for_gangs_is_refused_before_anything_is_made(
     assert not client.job("never-made").exists()
 
 
-def test_a_gang_on_a_pool_with_too_few_nodes_is_explained(
+def test_a_gang_that_is_larger_than_its_pool_is_refused_before_anything_is_made(
     client: AzureBatch, make_job: Make, pool: Callable[..., str]
 ) -> None:
-    pool_id = pool(1)
-    job = client.submit(make_job(g=gang(["true"]), job={"pool": pool_id})).job
+    small = {"name": "small", "max_nodes": 2}
+    grown = client.submit(make_job(g=gang(["true"]), job={"pool": small})).job.wait(WITHIN)
+    for pool_id, words in ((pool(1), "is to have, 1"), (str(grown.pool_id), "grows to at most 2")):
+        spec = make_job(g=gang(["true"], nodes=3), job={"pool": pool_id, "id": "never-made"})
+        with pytest.raises(SpecError, match=words):
+            client.submit(spec)
+    assert not client.job("never-made").exists()
+
+
+def test_a_gang_on_a_pool_that_shrank_is_explained(
+    client: AzureBatch, make_job: Make, pool: Callable[..., str]
+) -> None:
+    pool_id = pool(2)
+    plan = client.plan(make_job(g=gang(["true"]), job={"pool": pool_id}))
+    client.resize_pool(pool_id, nodes=1)
+    job = client.submit(plan).job
     status = job.wait(WITHIN)
     assert status.state is JobState.STUCK
     assert status.reason == f"the pool {pool_id} has 1 node, and a gang needs 2 at once"

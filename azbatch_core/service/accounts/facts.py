@@ -53,6 +53,7 @@ def _pool(connection: Connection, job: JobSpec) -> PoolFacts | None:
     if job.pool is None or job.pool.kind != "existing":
         return None
     from azbatch_core.plan import PoolFacts
+    from azbatch_core.plan.scaling import most_nodes
 
     try:
         pool: dict[str, Any] = requests.send(connection, "GET", "pools", job.pool.id)
@@ -74,4 +75,5 @@ def _pool(connection: Connection, job: JobSpec) -> PoolFacts | None:
         spot_nodes=int(pool.get("currentLowPriorityNodes") or 0),
         target_nodes=None if pool.get("enableAutoScale") else targets,
         inter_node_communication=bool(pool.get("enableInterNodeCommunication")),
+        formula_nodes=most_nodes(pool.get("autoScaleFormula")),
     )

@@ -32,6 +32,7 @@ POOL_SELECT = (
     "targetDedicatedNodes",
     "targetLowPriorityNodes",
     "enableAutoScale",
+    "autoScaleFormula",
     "autoScaleRun",
     "resizeErrors",
     "taskSlotsPerNode",
@@ -162,15 +163,19 @@ def unfit_for_gangs(ground: Ground) -> str | None:
 
 def gang_trouble(ground: Ground, task: TaskStatus) -> str | None:
     """What the pool is not, so that a gang never starts there (Batch itself says nothing); None if it may."""
+    from azbatch_core.plan.scaling import most_nodes
+
     if not task.nodes or ground.pool is None:
         return None
     unfit = unfit_for_gangs(ground)
     if unfit:
         return unfit
-    if ground.steady and not ground.autoscales and max(ground.targets, len(ground.nodes)) < task.nodes:
-        have = max(ground.targets, len(ground.nodes))
-        return f"has {have} {'node' if have == 1 else 'nodes'}, and a gang needs {task.nodes} at once"
-    return None
+    most = most_nodes(ground.pool.get("autoScaleFormula")) if ground.autoscales else ground.targets
+    if most is None or not ground.steady or max(most, len(ground.nodes)) >= task.nodes:
+        return None
+    have = max(most, len(ground.nodes))
+    grows = "grows to at most" if ground.autoscales else "has"
+    return f"{grows} {have} {'node' if have == 1 else 'nodes'}, and a gang needs {task.nodes} at once"
 
 
 def gone(connection: Connection, job: Mapping[str, Any]) -> str | None:

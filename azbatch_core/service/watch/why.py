@@ -213,7 +213,7 @@ def _verdict_hint(found: Ground, queued: Sequence[TaskStatus]) -> str | None:
 
 
 def _gang_hint(found: Ground, nodes: int) -> str | None:
-    if pool_health.unfit_for_gangs(found):
+    if pool_health.unfit_for_gangs(found) or found.autoscales:
         return "submit it without a pool: azbatch makes one that fits"
     return None if found.own_pool else f"azbatch pools resize {found.pool_id} --nodes {nodes}"
 

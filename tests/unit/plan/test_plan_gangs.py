@@ -158,11 +158,46 @@ def test_an_existing_pool_that_never_runs_it_is_refused(
     assert caught.value.field == "gang"
 
 
-def test_a_pool_that_may_grow_is_only_named(cloud: AccountFacts):
-    warnings = planned(replace(cloud, pool=fit()), pool="mine", gang=3).warnings
-    assert any("waits until pool 'mine' has 3 nodes: it has, or is to have, 2" in line for line in warnings)
-    formula = fit(target_nodes=None)
-    assert planned(replace(cloud, pool=formula), pool="mine", gang=3).warnings == ()
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({}, "which has, or is to have, 2 - resize it first, or with pool: {max_nodes: 3}"),
+        ({"target_nodes": 1}, "which has, or is to have, 2"),
+        ({"target_nodes": None, "formula_nodes": 2}, "which grows to at most 2 - with pool: {max_nodes: 3}"),
+        ({"target_nodes": None, "formula_nodes": 1}, "which grows to at most 2"),
+    ],
+)
+def test_a_gang_that_is_larger_than_its_pool_gets_is_refused(
+    cloud: AccountFacts, changes: dict[str, Any], words: str
+):
+    with pytest.raises(SpecError) as caught:
+        planned(replace(cloud, pool=fit(**changes)), pool="mine", gang=3)
+    assert f"a gang of 3 nodes never starts on pool 'mine', {words}" in str(caught.value)
+    assert caught.value.field == "gang"
+
+
+def test_a_later_gang_that_is_larger_than_the_pool_that_is_made_is_refused(local: AccountFacts):
+    made = planned(local)
+    with pytest.raises(SpecError, match="which grows to at most 4"):
+        made.plan_task(TaskSpec(command=["train"], gang=5))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"target_nodes": None, "formula_nodes": None},
+        {"target_nodes": None, "formula_nodes": 3},
+        {"target_nodes": 3},
+        {"dedicated_nodes": 3},
+    ],
+)
+def test_a_pool_that_may_grow_takes_a_gang(cloud: AccountFacts, changes: dict[str, Any]):
+    assert planned(replace(cloud, pool=fit(**changes)), pool="mine", gang=3).warnings == ()
+
+
+def test_a_pool_that_is_empty_until_somebody_resizes_it_takes_a_gang(cloud: AccountFacts):
+    warnings = planned(replace(cloud, pool=fit(dedicated_nodes=0, target_nodes=0)), pool="mine").warnings
+    assert any("waits until pool 'mine' has 2 nodes" in line for line in warnings)
 
 
 # What nodes are told

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from azbatch_core.plan.scaling import Scaling, formula
 from azbatch_core.service.states import FailureCategory, MemberStatus, TaskState, TaskStatus
 from azbatch_core.service.watch import pool_health, why
 from azbatch_core.service.watch.members import blame, culprit, members_of, node_file
@@ -185,6 +186,7 @@ def test_a_pool_on_which_a_gang_never_starts(found: Ground, words: str):
         ground(3, ("idle",)),
         ground(2, ("idle", "idle"), allocationState="resizing"),
         ground(0, ("idle",), enableAutoScale=True),
+        ground(0, ("idle",), enableAutoScale=True, autoScaleFormula=formula(Scaling(max_nodes=3))),
     ],
 )
 def test_a_pool_on_which_a_gang_may_start(found: Ground):
@@ -206,6 +208,13 @@ def test_why_says_what_to_do_about_too_few_nodes():
     ((subject, text, hint),) = explained(ground(2, ("idle", "idle")))
     assert (subject, text) == ("pool p", "it has 2 nodes, and a gang needs 3 at once")
     assert hint == "azbatch pools resize p --nodes 3"
+
+
+def test_why_of_a_formula_that_stops_too_early():
+    grows = ground(2, ("idle", "idle"), enableAutoScale=True, autoScaleFormula=formula(Scaling(max_nodes=2)))
+    ((subject, text, hint),) = explained(grows)
+    assert (subject, text) == ("pool p", "it grows to at most 2 nodes, and a gang needs 3 at once")
+    assert hint == "submit it without a pool: azbatch makes one that fits"
 
 
 def test_why_of_a_pool_that_is_not_for_gangs():
