@@ -194,6 +194,7 @@ def galaxy(session: nox.Session) -> None:
         session, "galaxy", *words, GALAXY, f"azbatch @ {wheel.as_uri()}"
     )
     session.env["AZBATCH_TEST_PULSAR"] = _environment(session, "pulsar", PULSAR, "kombu")
+    session.env["AZBATCH_TEST_RELAY"] = _environment(session, "relay", RELAY)
     session.run("pytest", "tests/galaxy", *session.posargs)
 
 

@@ -10,9 +10,10 @@ from rig.batch_service import ACCOUNT, BatchService
 from rig.broker import Broker
 from rig.docker import Docker
 from rig.galaxy_server import GalaxyServer
-from rig.installed import docker_daemon, galaxy_programs, node_programs, rabbitmq_server
+from rig.installed import docker_daemon, galaxy_programs, node_programs, rabbitmq_server, relay_programs
 from rig.pools import make_pool
 from rig.refusal import refusal
+from rig.relay import Relay
 from rig.user import GalaxyUser
 
 from azbatch_core import AzureBatch
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from rig.user import Dataset, History
 
-_SERVERS = ("galaxy", "batch", "broker", "docker")
+_SERVERS = ("galaxy", "batch", "broker", "relay", "docker")
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +38,17 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 @pytest.fixture(scope="session")
+def relay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Relay]:
+    """pulsar-relay, running."""
+    server = Relay(relay_programs(), tmp_path_factory.mktemp("relay"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
 def docker_place() -> Iterator[Docker]:
     """Where the nodes look for Docker; nothing runs there."""
     place = Docker()
@@ -47,10 +59,19 @@ def docker_place() -> Iterator[Docker]:
 
 
 @pytest.fixture
-def docker(docker_place: Docker) -> Docker:
+def docker(docker_place: Docker) -> Iterator[Docker]:
     """Docker for the nodes, not yet running; a registry with no image."""
     docker_daemon()
-    return docker_place
+    yield docker_place
+    docker_place.stop()
+
+
+@pytest.fixture
+def docker_with_images(docker: Docker) -> Docker:
+    """The same, running, with images of Pulsar and of tools."""
+    docker.start()
+    docker.have_images(node_programs() / "python")
+    return docker
 
 
 @pytest.fixture(scope="session")
@@ -83,15 +104,21 @@ def client(batch: BatchService) -> Iterator[AzureBatch]:
 
 
 @pytest.fixture(scope="session")
+def addresses(broker: Broker, relay: Relay, docker_place: Docker, refusing_url: str) -> dict[str, str]:
+    """What stands in `cases.py` for what there is in this run."""
+    return {
+        "amqp_url": broker.url,
+        **relay.login,
+        "registry": docker_place.registry,
+        "refusing_url": refusing_url,
+    }
+
+
+@pytest.fixture(scope="session")
 def galaxy(
-    broker: Broker,
-    batch: BatchService,
-    docker_place: Docker,
-    refusing_url: str,
-    tmp_path_factory: pytest.TempPathFactory,
+    batch: BatchService, addresses: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GalaxyServer]:
     """Galaxy, running, with everything of `cases.py`."""
-    addresses = {"amqp_url": broker.url, "registry": docker_place.registry, "refusing_url": refusing_url}
     server = GalaxyServer(
         galaxy_programs(),
         tmp_path_factory.mktemp("galaxy"),

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from rig.user import Dataset, GalaxyUser, Job
 
-BOTH = pytest.mark.parametrize("on", ["queue", "poll"])
-EVERYWHERE = pytest.mark.parametrize("on", ["queue", "poll", "unheard", "tus"])
+ALL_WAYS = pytest.mark.parametrize("on", ["queue", "relay", "poll"])
+EVERYWHERE = pytest.mark.parametrize("on", ["queue", "relay", "poll", "unheard", "tus"])
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +27,9 @@ def jobs(user: GalaxyUser, pasted: Dataset, folder: Path) -> dict[str, Job]:
     """All jobs of this module, which run at the same time."""
     history = user.history("runs")
     found = {"refused": history.run("cat_with_word", on="refused", input=pasted)}
-    for on in ("queue", "poll", "unheard", "tus"):
+    for on in ("queue", "relay", "poll", "unheard", "tus"):
         found[f"ok {on}"] = history.run("cat_with_word", on=on, input=pasted, word="third")
-    for on in ("queue", "poll"):
+    for on in ("queue", "relay", "poll"):
         found[f"exits {on}"] = history.run("exits", on=on)
         found[f"killed {on}"] = history.run("is_killed", on=on)
     found["short"] = history.run("waits", on="short", file=str(folder / "go"), seconds=600)
@@ -45,14 +45,14 @@ def test_a_tool_reads_its_input_and_writes_its_output(jobs: dict[str, Job], on: 
     assert ended.stderr == "all is well\n"
 
 
-@BOTH
+@ALL_WAYS
 def test_the_exit_code_is_the_tools(jobs: dict[str, Job], on: str):
     ended = jobs[f"exits {on}"].wait()
     assert (ended.state, ended.exit_code) == ("error", 3), ended
     assert (ended.stdout, ended.stderr) == ("before the end\n", "something is wrong\n")
 
 
-@BOTH
+@ALL_WAYS
 def test_a_killed_tool_is_an_error(jobs: dict[str, Job], on: str):
     ended = jobs[f"killed {on}"].wait()
     assert (ended.state, ended.exit_code) == ("error", 137), ended

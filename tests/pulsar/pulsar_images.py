@@ -1,4 +1,7 @@
-"""Images made of this machine's own programs: one with Pulsar, one for tools, one that has no bash."""
+"""Images made of this machine's own programs: one with Pulsar, one for tools, one that has no bash.
+
+As a program: has them in the daemon at the address that is its argument.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,14 @@ if TYPE_CHECKING:
 
 PULSAR, TOOL, NO_BASH = "pulsar-here:1", "tool-here:1", "no-bash-here:1"
 _DISTRIBUTIONS = ("pulsar-app", "kombu")
-_APPLETS = "sh cat chmod cp date dirname env find head hostname id ln ls mkdir mv printf ps pwd rm sed sleep"
+_APPLETS = (
+    "sh cat chmod cp date dd dirname env find head hostname id ln ls mkdir mv printf ps pwd rm sed sleep"
+)
 _APPLETS += " sort tail test touch tr wc which"
 _LEFT_OUT = re.compile(r"site-packages|test|tests|idlelib|tkinter|turtledemo|ensurepip|config-.*|lib2to3")
 
 
-def make_images(place: DockerPlace) -> None:
+def make_images(place: DockerPlace | _Daemon) -> None:
     """Have the three images in the daemon."""
     base = _busybox()
     place.docker("import", "-", NO_BASH, given=_packed(base))
@@ -37,7 +42,7 @@ def make_images(place: DockerPlace) -> None:
     _run_once(place, PULSAR, "import kombu, pulsar.client, pulsar.main, pulsar.scripts.submit_util, requests")
 
 
-def _run_once(place: DockerPlace, image: str, code: str) -> None:
+def _run_once(place: DockerPlace | _Daemon, image: str, code: str) -> None:
     """Have what Python writes beside its modules in the image."""
     place.docker("run", "--name", "once", "--network", "host", image, "python3", "-c", code)
     place.docker("commit", "once", image)
@@ -143,3 +148,18 @@ def _packed(files: dict[str, Path | bytes | str]) -> bytes:
                 entry.size = len(data)
                 tar.addfile(entry, io.BytesIO(data))
         return packed.getvalue()
+
+
+class _Daemon:
+    """What is asked of `DockerPlace` above, in a Python that has nothing for tests."""
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+
+    def docker(self, *words: str, given: bytes | None = None) -> None:
+        command = ["docker", "--host", self._host, *words]
+        subprocess.run(command, input=given, stdout=subprocess.DEVNULL, check=True)
+
+
+if __name__ == "__main__":
+    make_images(_Daemon(sys.argv[1]))

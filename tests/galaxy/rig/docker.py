@@ -9,8 +9,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from rig.programs import Program, free_port
+from rig.programs import ENDS_WITHIN, Program, free_port
 
+_IMAGES = Path(__file__).parents[2] / "pulsar" / "pulsar_images.py"
 _REGISTRY = """\
 version: 0.1
 log: {{level: error}}
@@ -58,17 +59,32 @@ class Docker:
         self.program.start()
         self._registry.start()
 
-    def close(self) -> None:
-        """End both, and remove what they wrote."""
+    def have_images(self, python: Path) -> None:
+        """Have the images of `pulsar_images`, of the Pulsar that is in the environment of that Python."""
+        if "pulsar-here" not in self._docker("images").stdout:
+            words = [str(python), str(_IMAGES), self.host]
+            subprocess.run(words, check=True, timeout=ENDS_WITHIN * 5)
+
+    def stop(self) -> None:
+        """Stop both; images stay."""
         try:
             self.program.stop()
         finally:
             self._registry.stop()
+
+    def close(self) -> None:
+        """End both, and remove what they wrote."""
+        try:
+            self.stop()
+        finally:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _answers(self) -> bool:
-        asked = ["docker", "--host", self.host, "version"]
-        return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+        return self._docker("version").returncode == 0
+
+    def _docker(self, *words: str) -> subprocess.CompletedProcess[str]:
+        command = ["docker", "--host", self.host, *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def _listens(self) -> bool:
         name, _, port = self.registry.partition(":")
