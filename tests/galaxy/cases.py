@@ -5,8 +5,8 @@ To add a case:
 1. A runner, if it needs other keywords than those here, as another `manager`: a `Runner` in `RUNNERS`. Each
    runner with a message queue has a manager name of its own, or two would take each other's messages.
 2. An environment, if it needs other parameters: an `Environment` in `ENVIRONMENTS`. In strings of both,
-   `{amqp_url}`, `{relay_url}` with its login, `{galaxy_url}`, `{refusing_url}` and `{registry}` stand for what
-   there is in this run.
+   `{amqp_url}`, `{relay_url}` with its login, `{galaxy_url}`, `{refusing_url}` and `{registry}` stand for
+   what there is in this run.
 3. A tool, if none in `tools/` does it: `tools/NAME.xml`. Every tool is there in every environment.
 4. A test in a `test_*.py` of its subject:
 

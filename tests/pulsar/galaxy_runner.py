@@ -11,6 +11,19 @@ from galaxy.version import VERSION  # type: ignore[import-not-found]
 from azbatch_pulsar.galaxy import PulsarAzureBatchJobRunner
 
 
+def hears(runner: PulsarAzureBatchJobRunner, handler: str) -> bool:
+    """Whether a message that a job of that handler is complete has the runner finish it."""
+    runner.app.config.server_name = "main"
+    runner.client_manager.status_cache = {}
+    runner.mark_as_finished = MagicMock()
+    job_state = MagicMock(job_id=f"galaxy-1-{handler}")
+    job_state.job_wrapper.job_id = 7
+    job_state.job_wrapper.get_job.return_value.handler = handler
+    message = {"status": "complete", "returncode": 0, "job_directory": f"/staging/{job_state.job_id}/7"}
+    runner._update_job_state_for_status(job_state, "complete", full_status=message)
+    return runner.mark_as_finished.called
+
+
 def main() -> None:
     """Make one runner for each way, and a client of a job by it."""
     found = {"galaxy": VERSION}
@@ -33,6 +46,7 @@ def main() -> None:
             runner.use_mq,
             runner.poll,
         ]
+        found[way] += [name for name in ("main", "other") if hears(runner, name)]
         runner.client_manager.shutdown()
     json.dump(found, sys.stdout)
 

@@ -96,11 +96,11 @@ def test_the_runner_is_made_by_galaxy_s_oldest_and_newest(version: str, tmp_path
         "polling": [
             "AzureBatchPollingClientManager",
             "AzureBatchPollingCoexecutionJobClient",
-            *("7", 2.0, False, True),
+            *("7", 2.0, False, True, "main"),
         ],
         "queue": [
             "AzureBatchMessageQueueClientManager",
             "AzureBatchMessageCoexecutionJobClient",
-            *("7", 2.0, True, True),
+            *("7", 2.0, True, True, "main"),
         ],
     }

@@ -120,8 +120,12 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
     def _update_job_state_for_status(
         self, job_state: Any, pulsar_status: str, full_status: dict[str, Any] | None = None
     ) -> Any:
-        """What a message says: that a job runs, or that it ended plainly. Batch tells the rest."""
+        """What a message says of a job of this handler: it runs, or ended plainly. Batch tells the rest."""
         LOG.debug("(%s) message: %s", job_state.job_id, pulsar_status)
+        if job_state.job_wrapper.get_job().handler != self.app.config.server_name:
+            # A broker gives it to any handler, a relay to all. The job's own asks Batch, too.
+            self.client_manager.status_cache.pop(str(job_state.job_wrapper.job_id), None)
+            return job_state
         message = full_status or {"status": pulsar_status}
         plain = pulsar_status == status.COMPLETE and message.get("returncode") not in SUSPICIOUS
         if plain and is_final(message, str(job_state.job_id)):
