@@ -105,6 +105,22 @@ async def test_orphans_are_found_without_proc(tmp_path: Path, monkeypatch: pytes
     assert find_marked([state_mark(tmp_path)]) == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="macOS has no setsid")
+@pytest.mark.parametrize("then", ["true", "exec sleep 600"])
+async def test_what_tasks_left_behind_ends_with_the_service(tmp_path: Path, then: str) -> None:
+    left, seen = tmp_path / "left", tmp_path / "seen"
+    os.mkfifo(left)
+    os.mkfifo(seen)
+    daemon = f'setsid setsid sh -c "echo up >{left}; exec sleep 600" >/dev/null 2>&1 &'
+    async with rig_of(tmp_path) as rig:
+        running = rig.launch(f"sh -c '{daemon} cat {left} >{seen}; {then}'")
+        assert await asyncio.to_thread(seen.read_text) == "up\n"
+        if then == "true":
+            await running.done
+            assert len(find_marked([state_mark(tmp_path)])) == 1
+    assert find_marked([state_mark(tmp_path)]) == []
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for a process by /proc")
 async def test_a_kill_reaches_groups_whose_environment_was_wiped(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"

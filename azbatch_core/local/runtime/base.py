@@ -287,4 +287,7 @@ class Runtime(Protocol):
         """
 
     async def close(self) -> None:
-        """Stop everything (cause `node`). On return all outcomes are in and nothing is left running."""
+        """Stop everything (cause `node`). On return all outcomes are in and nothing is left running.
+
+        Nor is what tasks that have ended left behind.
+        """

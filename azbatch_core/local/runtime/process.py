@@ -208,7 +208,7 @@ class ProcessRuntime:
         if self._background:
             await asyncio.wait(self._background)
         self.staging.close()
-        await asyncio.to_thread(self._shut_down)
+        await asyncio.to_thread(self._shut_down, sweep=bool(self._watcher))
         if self._null is not None:
             os.close(self._null)
             self._null = None
@@ -279,6 +279,8 @@ class ProcessRuntime:
         task.add_done_callback(self._background.discard)
         return task
 
-    def _shut_down(self) -> None:
+    def _shut_down(self, *, sweep: bool) -> None:
         for pool in (self._killing, self._deleting):
             pool.shutdown(wait=True)
+        if sweep:  # something ran: it may have left what is in no group of a try
+            kill_marked((state_mark(self.config.state_dir),))
