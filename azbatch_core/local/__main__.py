@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _run(options, state)
     except (daemon.DaemonError, AskError, FaultError, OptionError) as error:
-        sys.stderr.write(f"azbatch local: {error}\n")
+        sys.stderr.write(f"{daemon.MARK}{error}\n")
         wrong = error.malformed if isinstance(error, (AskError, daemon.DaemonError)) else True
         return _WRONG_INPUT if wrong else _REFUSED
 
@@ -58,7 +58,7 @@ def _run(options: argparse.Namespace, state: StateDirectory) -> int:
         _say(json.dumps(ask(_start(options, state), "POST", "/_local/sessions")))
     elif options.command == "serve":
         stream = sys.stdout if options.ready_fd is None else os.fdopen(options.ready_fd, "w")
-        ready = daemon.announce_on(stream)
+        ready = daemon.announce_on(stream)  # else open to the end: who reads it finds the reason in the log
         daemon.serve(state, Options.read(options), ready)
     elif options.command == "stop":
         _say(json.dumps({"stopped": daemon.stop(state)}))
@@ -108,7 +108,12 @@ def _fault(options: argparse.Namespace, state: StateDirectory) -> dict[str, obje
 def _ask(state: StateDirectory, method: str, path: str, body: dict[str, object] | None) -> dict[str, object]:
     running = state.running()
     if running is None:
-        raise daemon.DaemonError("it does not run; start it first")
+        pid = state.holder()
+        raise daemon.DaemonError(
+            f"process {pid} is about to start or stop; try again, or end it by `azbatch local stop`"
+            if pid
+            else "it does not run; start it first"
+        )
     return ask(running, method, path, body)
 
 
@@ -127,6 +132,8 @@ def _status(state: StateDirectory) -> int:
             "options",
         )
         facts.update({name: getattr(running, name) for name in shown})
+    elif (pid := state.holder()) is not None:
+        facts["held_by"] = pid
     _say(json.dumps(facts))
     return 0 if running else 1
 

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from azbatch_core import __version__
 from azbatch_core.local.options import Options, differing
+from azbatch_core.local.requirements import missing_modules
 from azbatch_core.local.state import StateError
 from azbatch_core.local.storage_account import STORAGE_VARIABLE, StorageAccount, StorageAccountError
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from typing import TextIO
 
     from azbatch_core.local.state import Endpoint, StateDirectory
+
+MARK = "azbatch local: "
+"""What the service's own words to a person begin with on stderr."""
 
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
@@ -89,7 +93,7 @@ def _running(state: StateDirectory, deadline: float) -> Endpoint | None:
             return running
         if running is not None:
             sys.stderr.write(
-                f"azbatch local: version {running.version} is stopped to start {__version__};"
+                f"{MARK}version {running.version} is stopped to start {__version__};"
                 " its jobs go on, tasks that run start again\n"
             )
             stop(state)
@@ -111,7 +115,7 @@ def _remark(running: Endpoint, wanted: Options, asked: frozenset[str]) -> None:
             found.append(f"its storage is not that of {STORAGE_VARIABLE}")
     if found:
         sys.stderr.write(
-            f"azbatch local: it runs already and stays as it is: {', '.join(found)};"
+            f"{MARK}it runs already and stays as it is: {', '.join(found)};"
             " `azbatch local stop` first, then start it so\n"
         )
 
@@ -120,24 +124,41 @@ def stop(state: StateDirectory) -> bool:
     """On return no service runs; False if none did.
 
     It is asked to end in good order first, and killed if it has not within 20 seconds: what it acknowledged
-    is on disk either way.
+    is on disk either way. Processes of tasks that a killed one left are ended, too.
 
     Raises:
         DaemonError: it is alive, but nobody knows its process id.
     """
-    if not state.held():
-        return False
+    ran = state.held() and _end(state)
+    _sweep(state)
+    return ran
+
+
+def _sweep(state: StateDirectory) -> None:
+    """End what tasks of a service that was killed have left."""
+    if (state.path / "nodes").is_dir() and not missing_modules():
+        from azbatch_core.local.runtime.reaper import kill_marked, state_mark
+
+        kill_marked((state_mark(state.path),))
+
+
+def _end(state: StateDirectory) -> bool:
+    """On return the service is gone. Raises as `stop`."""
     running = state.announced()
-    if running is None:
+    pid = state.holder() or (running.pid if running is not None else None)
+    if pid is None:
         if state.wait_until_free(STOP_SECONDS):
             return True
-        raise DaemonError(f"a service holds {state.path}, but has not said who it is; try again")
+        raise DaemonError(
+            f"a service holds {state.path}, but has not said who it is; end the process that has"
+            " service.lock there open (`fuser` names it)"
+        )
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
-            os.kill(running.pid, number)
+            os.kill(pid, number)
         if state.wait_until_free(STOP_SECONDS):
             return True
-    raise DaemonError(f"process {running.pid} does not end, though it was killed; look what it waits for")
+    raise DaemonError(f"process {pid} does not end, though it was killed; look what it waits for")
 
 
 def reset(state: StateDirectory) -> None:
@@ -254,11 +275,18 @@ def _spawn(state: StateDirectory, options: Options) -> Endpoint:
     if endpoint is None:
         process.kill()
         process.wait()
-        tail = state.log.read_bytes()[log_size:][-_LOG_TAIL:].decode(errors="replace").strip()
-        said_last = tail or f"no word from it within {START_SECONDS:.0f} seconds, its log is {state.log}"
-        raise DaemonError(f"the local service did not start: {said_last}")
+        raise DaemonError(f"the local service did not start: {_reason(state, log_size)}")
     process.returncode = 0  # it lives on without us; nobody is to wait for it
     return endpoint
+
+
+def _reason(state: StateDirectory, log_size: int) -> str:
+    """What a service said last in its log: its own words, or whatever there is."""
+    tail = state.log.read_bytes()[log_size:][-_LOG_TAIL:].decode(errors="replace").strip()
+    own = [line for line in tail.splitlines() if line.startswith(MARK)]
+    if own:
+        return own[-1].removeprefix(MARK)
+    return tail or f"no word from it within {START_SECONDS:.0f} seconds, its log is {state.log}"
 
 
 def _prepare_log(state: StateDirectory) -> int:

@@ -183,11 +183,18 @@ class LocalService:
     ) -> None:
         await engine.start()
         try:
-            self._server = _Server(application, lambda: self._is_idle(engine, application), ready)
+            self._server = _Server(application, lambda: self._look(engine, application), ready)
             if not self._stopped:
                 await self._server.serve(sockets=[listener])
         finally:
             await engine.stop()
+
+    def _look(self, engine: Engine, application: LocalApplication) -> bool:
+        """Whether it is idle; what it announced is said again if that got lost."""
+        if self.endpoint is not None and self._state.announced() is None:
+            with contextlib.suppress(OSError):
+                self._state.announce(self.endpoint)
+        return self._is_idle(engine, application)
 
     def _is_idle(self, engine: Engine, application: LocalApplication) -> bool:
         timeout = self._options.idle_timeout

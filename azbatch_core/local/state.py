@@ -3,6 +3,7 @@
 identity.json   names, keys and preferred port; made once, so that they survive restarts (0600)
 endpoint.json   where the running service listens, its keys and its process id (0600); gone when it stops
 service.lock    locked by the service for as long as it lives; the lock dies with the process, however it dies
+                (its process id is in it, for whoever finds `endpoint.json` lost or damaged)
 start.lock      locked by whoever is starting the service
 service.log     what the background service says
 """
@@ -16,7 +17,7 @@ import os
 import secrets
 import shutil
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _KEY_BYTES = 64
 _POLL_SECONDS = 0.01
 _HOLD_SECONDS = 0.5
+_PID_WIDTH = 20  # whatever was there is written over
 _OWN = (
     "identity.json",
     "endpoint.json",
@@ -180,16 +182,19 @@ class StateDirectory:
         """What the service, or one that was killed, announced; it may be of another version.
 
         Fields that this version does not know are passed over, those that are missing are empty. Without a
-        process id it is none.
+        process id, an address and a key it is none, nor is what no service wrote.
         """
         try:
             found = json.loads((self.path / "endpoint.json").read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
+        except (OSError, ValueError):
             return None
-        if not isinstance(found, dict) or type(found.get("pid")) is not int or found["pid"] < 1:
+        if not isinstance(found, dict):
             return None
-        missing = dict.fromkeys((item.name for item in fields(Endpoint)), "")
-        return Endpoint(**{**missing, **_known(Endpoint, found)})
+        texts = {item.name: "" for item in fields(Endpoint)} | _known(Endpoint, found)
+        pid = texts.pop("pid")
+        if type(pid) is not int or pid < 1 or not all(isinstance(text, str) for text in texts.values()):
+            return None
+        return Endpoint(pid=pid, **texts) if texts["endpoint"] and texts["account_key"] else None
 
     def running(self) -> Endpoint | None:
         """Where the service listens; None when none is alive, or it is still starting."""
@@ -205,6 +210,21 @@ class StateDirectory:
             return True
         except (FileNotFoundError, NotADirectoryError):
             return False
+
+    def holder(self) -> int | None:
+        """The process id of the service that is alive; None if there is none, or it is of an older version.
+
+        Looks twice: one that has just come writes its own in place of the last one's.
+        """
+        seen = [self._written_pid() if self.held() else None]
+        time.sleep(_POLL_SECONDS)
+        seen.append(self._written_pid() if self.held() else None)
+        return seen[0] if seen[0] == seen[1] else None
+
+    def _written_pid(self) -> int | None:
+        with suppress(OSError, ValueError):
+            return int((self.path / "service.lock").read_text(encoding="ascii"))
+        return None
 
     @contextmanager
     def hold(self, *, until_exit: bool = False) -> Iterator[None]:
@@ -227,8 +247,12 @@ class StateDirectory:
                     break
                 except BlockingIOError:
                     if time.monotonic() > deadline:
-                        raise BlockingIOError(f"another service is running on {self.path}") from None
+                        pid = self._written_pid()
+                        who = "" if pid is None else f" (process {pid})"
+                        raise BlockingIOError(f"another service is running on {self.path}{who}") from None
                     time.sleep(_POLL_SECONDS)  # somebody may just be looking whether the lock is held
+            with suppress(OSError):  # a full disk: it is for trouble only
+                os.pwrite(descriptor, f"{os.getpid():<{_PID_WIDTH}}".encode(), 0)
             if until_exit:
                 os.dup(descriptor)  # a lock lasts until the last of its descriptors is closed
             yield

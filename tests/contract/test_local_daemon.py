@@ -8,50 +8,19 @@ import os
 import signal
 import sqlite3
 import stat
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import psutil
 import pytest
-from azure.batch import BatchClient, models
-from azure.core.credentials import AzureNamedKeyCredential
+from azure.batch import models
+from daemon_shell import SECONDS, client, has_ended, run, start
 
 from azbatch_core.local.state import StateDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-SECONDS = 60.0
-ENDED = {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
-
-
-def run(command: str, path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "azbatch_core.local", command, "--state-dir", str(path), *arguments]
-    return subprocess.run(line, capture_output=True, text=True, timeout=SECONDS, check=False)
-
-
-def start(path: Path, *arguments: str) -> dict[str, Any]:
-    done = run("start", path, *arguments)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
-def has_ended(pid: int) -> bool:
-    """Whether the process is gone; nobody may be there to take note of a child of init."""
-    try:
-        return psutil.Process(pid).status() in ENDED
-    except psutil.NoSuchProcess:
-        return True
-
-
-def client(endpoint: dict[str, Any]) -> BatchClient:
-    key = AzureNamedKeyCredential(endpoint["account_name"], endpoint["account_key"])
-    return BatchClient(endpoint["endpoint"], key, retry_total=0, polling_interval=0)
 
 
 @pytest.fixture

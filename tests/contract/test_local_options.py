@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +115,7 @@ def test_a_program_cannot_turn_the_clock_back_or_to_nowhere(virtual: LocalBatch,
 def test_a_program_is_told_who_has_the_directory_or_the_port(tmp_path: Path) -> None:
     with LocalBatch(tmp_path), pytest.raises(BlockingIOError) as held, LocalBatch(tmp_path):
         pass
-    assert str(held.value) == f"another service is running on {tmp_path}"
+    assert str(held.value) == f"another service is running on {tmp_path} (process {os.getpid()})"
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(OSError, match=f"port {port} cannot be had"), LocalBatch(port=port):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from azbatch_core.errors import ConfigurationError, LocalServiceStopped, ServiceUnavailable
+from azbatch_core.errors import AzBatchError, ConfigurationError, LocalServiceStopped, ServiceUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["LOCAL", "is_local_service", "local_account", "state_dir", "wait_for_return"]
 
 LOCAL = "local"
+_WRONG_INPUT = 2
 _MISSING_EXTRA = 3
 _ANSWER_WITHIN = 2.0
 _START_WITHIN = 60.0
@@ -50,8 +51,8 @@ def local_account(*, start: bool = True) -> AccountSpec:
         start: Start the service when it is not running; on return it answers.
 
     Raises:
-        ConfigurationError: The extra ``local`` is not installed, or the service did not start.
-        ServiceUnavailable: It is not running, and `start` is False.
+        ConfigurationError: The extra ``local`` is not installed, or what the service is told cannot be.
+        ServiceUnavailable: It did not start; or it is not running, and `start` is False.
     """
     directory = state_dir()
     found = _read(directory / "endpoint.json")
@@ -134,7 +135,7 @@ def _start(directory: Path) -> dict[str, Any]:
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired:
-        raise ConfigurationError(
+        raise ServiceUnavailable(
             f"the local service did not start within {_START_WITHIN:.0f} seconds",
             hint=f"see the log in {directory}",
         ) from None
@@ -145,12 +146,17 @@ def _start(directory: Path) -> dict[str, Any]:
     except ValueError:
         document = None
     if not isinstance(document, dict) or "endpoint" not in document:
-        last = done.stderr.strip().rpartition("\n")[2] or f"exit code {done.returncode}"
-        # Its own words say what to do; anything else is a fault that only its log can explain.
-        said = last.removeprefix(_ITS_MARK)
-        hint = f"see the log in {directory}" if said == last else None
-        raise ConfigurationError(f"the local service did not start: {said}", hint=hint)
+        raise _refusal(done.returncode, done.stderr, directory)
     return document
+
+
+def _refusal(returncode: int, stderr: str, directory: Path) -> AzBatchError:
+    """Why it did not start: its own words say what to do; anything else only its log can explain."""
+    last = stderr.strip().rpartition("\n")[2] or f"exit code {returncode}"
+    kind = ConfigurationError if returncode == _WRONG_INPUT else ServiceUnavailable
+    if last.startswith(_ITS_MARK):
+        return kind(last.removeprefix(_ITS_MARK))
+    return kind(f"the local service did not start: {last}", hint=f"see the log in {directory}")
 
 
 def _account(found: Mapping[str, Any]) -> AccountSpec:
