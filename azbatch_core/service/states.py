@@ -127,6 +127,8 @@ class TaskStatus:
         nodes: Nodes that it runs on at the same time; None unless it is a gang.
         member: Of a gang that failed: the rank of the member that failed first, where that is known. Exit
             code, category and message are then this member's.
+        again: It was on a node, and waits to start anew. Once it has, the service no longer tells of a node
+            that was preempted, rebooted or lost.
     """
 
     id: str
@@ -146,6 +148,7 @@ class TaskStatus:
     display_name: str | None = None
     nodes: int | None = None
     member: int | None = None
+    again: bool = False
 
     @property
     def duration(self) -> timedelta | None:

@@ -8,11 +8,12 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from conftest import WITHIN
+from conftest import WITHIN, Commands
 from torchx.specs import AppState, RetryPolicy, macros
 from torchx_apps import app_of, log, stdout, submit, until, wait
 
 from azbatch_core import AzureBatch, JobSpec, ManagedPool, TaskSpec
+from azbatch_core.service.documents import requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,9 +123,45 @@ def test_a_gang_that_loses_a_node_is_pending_and_runs_again(scheduler: Any, tmp_
         batch.resize_pool(pool_id, nodes=1)
         described = wait(scheduler, app_id, AppState.PENDING)
         assert [one.state for one in described.roles_statuses[0].replicas] == [AppState.PENDING] * 2
+        assert described.msg.startswith("task role: it was on a node before, and it waits to start again")
         batch.resize_pool(pool_id, nodes=2)
     assert wait(scheduler, app_id, AppState.SUCCEEDED).num_restarts == 1
     assert [stdout(scheduler, app_id, k=k) for k in range(2)] == [["again\n"]] * 2
+
+
+def test_a_gang_that_never_starts_on_its_pool_is_refused_and_one_that_waits_says_why(
+    torchx: Commands, pool: str
+) -> None:
+    for cfg, words in (
+        (f"account=here,pool={pool}", "which has, or is to have, 4"),
+        ("account=here,max_nodes=3", "never runs on a pool of at most 3"),
+    ):
+        ended = torchx("run", "-s", "azure_batch", "-cfg", cfg, "dist.ddp", "-j", "9x1", "-m", "none")
+        assert (ended.code, "Traceback" in ended.err) == (1, False)
+        assert words in ended.err
+
+
+def test_an_app_that_waits_says_why(scheduler: Any, torchx: Commands, pool: str) -> None:
+    first = submit(scheduler, app_of("sleep", "1000"), pool=pool)
+    wait(scheduler, first, AppState.RUNNING)
+    second = submit(scheduler, app_of("true", num_replicas=4), pool=pool)
+    shown = torchx("status", f"azure_batch://torchx/{second}").out
+    assert "Msg: task role: waits until 4 nodes are free at once: 3 of the 4 there are" in shown
+    scheduler.cancel(first)
+    assert wait(scheduler, second, AppState.SUCCEEDED).msg == ""
+
+
+def test_a_preempted_node_is_told_of_while_the_app_waits(scheduler: Any, tmp_path: Path) -> None:
+    script = 'F="$1/$TORCHX_REPLICA_ID"; test -e "$F" || { touch "$F"; sleep 1000; }; echo again'
+    app = app_of("sh", "-c", script, "sh", str(tmp_path), num_replicas=2)
+    app_id = submit(scheduler, app, spot=True)
+    until(lambda: len(list(tmp_path.iterdir())) == 2, "the replicas did not start")
+    fault = {"kind": "preempt", "job": app_id.partition(":")[2], "count": 1, "lasts": 1}
+    with AzureBatch("here") as batch:
+        requests.send(batch._connection, "POST", "_local", "faults", body=fault)
+    described = wait(scheduler, app_id, AppState.PENDING)
+    assert described.msg.startswith("task role: its node was taken away or lost, and it waits to start again")
+    assert wait(scheduler, app_id, AppState.SUCCEEDED).num_restarts == 0
 
 
 def test_logs_of_replicas_are_followed_to_their_last_lines(scheduler: Any, pool: str, tmp_path: Path) -> None:

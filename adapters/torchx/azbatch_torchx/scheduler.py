@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from azbatch_torchx.building import Images, Workspaces
     from azbatch_torchx.request import Request
     from azbatch_torchx.stamp import AppStamp
+    from azbatch_torchx.waiting import Waits
     from azbatch_torchx.workspace import Archive
 
 _HANDLES: Final = 32
@@ -47,6 +48,7 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
         self._opening = threading.Lock()
         self._missing: set[str] = set()
         self._workspaces: Workspaces | None = None
+        self._waits: Waits | None = None
 
     def _run_opts(self) -> specs.runopts:
         return options.add_to(compat.RunOpts())
@@ -129,13 +131,14 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
             return None
         client, app, status, tasks = found
         job = self._job(app_id)
+        state = states.app_state(status, tasks)
         by_id = {task.id.lower(): task for task in tasks}
         return compat.make(
             DescribeAppResponse,
             app_id=app_id,
-            state=AppState[states.app_state(status, tasks)],
+            state=AppState[state],
             num_restarts=states.restarts(tasks),
-            msg=states.message(status),
+            msg=self._why_pending(job) if state == "PENDING" else states.message(status),
             structured_error_msg=states.first_error_file(status) or specs.NONE,
             ui_url=links.of_job(client.account, status.id),
             metadata=stamp.own_metadata(status.metadata),
@@ -275,6 +278,12 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
         except (ConfigurationError, SpecError) as error:
             _complain(error)
             return None
+
+    def _why_pending(self, job: JobHandle) -> str:
+        from azbatch_torchx.waiting import Waits
+
+        self._waits = self._waits or Waits()
+        return self._waits.of(job)
 
     def _not_for_ever(self, app_id: str) -> None:
         """Note that an app is not there.

@@ -67,6 +67,7 @@ TASK_SELECT = (
     "constraints",
     "requiredSlots",
     "multiInstanceSettings",
+    "previousState",
 )
 _LISTED = 3
 
@@ -134,6 +135,7 @@ def task_status(job: Mapping[str, Any], task: Mapping[str, Any], dependencies: D
         required_slots=int(task.get("requiredSlots") or 1),
         display_name=task.get("displayName"),
         nodes=int(settings.get("numberOfInstances") or 1) if settings is not None else None,
+        again=wire_state == "active" and bool(task.get("previousState")),
     )
 
 

@@ -95,6 +95,7 @@ def explain(
     yield from _of_job(job, tasks)
     yield from _of_failures(tasks, task_tail, handle)
     yield from _of_dependencies(tasks)
+    yield from _of_lost_nodes(tasks)
     if found is not None:
         queued = [task for task in tasks if task.state in {TaskState.QUEUED, TaskState.PREPARING}]
         yield from _of_ground(found, queued, start_tail)
@@ -157,6 +158,15 @@ def _of_dependencies(tasks: Sequence[TaskStatus]) -> Iterator[Explanation]:
         else:
             still = [name for name in task.depends_on if not known[name.lower()].state.final]
             yield Explanation(f"task {task.id}", f"waits for {_some(still)}")
+
+
+def _of_lost_nodes(tasks: Sequence[TaskStatus]) -> Iterator[Explanation]:
+    """Tasks that are in the queue anew; why, only the counts tell: a lost node raises none of them."""
+    for task in [task for task in tasks if task.again and task.state is TaskState.QUEUED][:_LISTED]:
+        cause = (
+            "it was on a node before" if task.retries or task.requeues else "its node was taken away or lost"
+        )
+        yield Explanation(f"task {task.id}", f"{cause}, and it waits to start again from the beginning")
 
 
 def _of_ground(

@@ -69,6 +69,14 @@ def test_waiting_tasks_name_what_is_open_or_missing() -> None:
     assert "task c: waits for tasks that are not in the job: ghost" in text
 
 
+def test_a_task_that_lost_its_node_is_told_from_one_that_never_ran() -> None:
+    lost = TaskStatus("t", TaskState.QUEUED, again=True)
+    assert "task t: its node was taken away or lost, and it waits to start again" in told(lost, QUEUED)
+    assert "task q" not in told(lost, QUEUED)
+    retried = TaskStatus("t", TaskState.QUEUED, again=True, retries=1)
+    assert "task t: it was on a node before, and it waits" in told(retried)
+
+
 def test_a_pool_on_its_way_is_told_with_its_numbers() -> None:
     found = Ground("p", pool(allocationState="resizing"), [node("starting")])
     text = told(QUEUED, found=found)

@@ -9,6 +9,7 @@ import pytest
 
 from azbatch_core import (
     AccountSpec,
+    Explanation,
     FailureCategory,
     JobState,
     JobStatus,
@@ -17,7 +18,7 @@ from azbatch_core import (
     TaskState,
     TaskStatus,
 )
-from azbatch_torchx import app_ids, links, logs, options, states
+from azbatch_torchx import app_ids, links, logs, options, states, waiting
 
 TERMINAL = {"SUCCEEDED", "FAILED", "CANCELLED"}
 T0 = datetime(2026, 1, 1, tzinfo=timezone.utc)
@@ -55,6 +56,21 @@ def test_an_app_that_lost_its_nodes_is_pending_again(task: TaskState, expected: 
 def test_between_the_last_task_and_the_end_of_the_job_it_runs() -> None:
     tasks = [TaskStatus("a", TaskState.SUCCEEDED)]
     assert states.app_state(status(JobState.RUNNING, *tasks), tasks) == "RUNNING"
+
+
+def test_why_it_waits_is_one_line_and_asked_once_in_a_while() -> None:
+    asked: list[int] = []
+
+    class Job:
+        def why(self) -> list[Explanation]:
+            asked.append(1)
+            return [Explanation("pool p", "it has\n 2 nodes", "resize it"), Explanation("node n", "is ill")]
+
+    waits, job, other = waiting.Waits(), Job(), Job()
+    for _ in range(3):
+        assert waits.of(job) == "pool p: it has 2 nodes - resize it; node n: is ill"  # type: ignore[arg-type]
+        assert waits.of(other)  # type: ignore[arg-type]
+    assert len(asked) == 2
 
 
 def test_a_task_that_is_not_listed_yet_waits() -> None:
