@@ -95,7 +95,6 @@ def explain(
     yield from _of_job(job, tasks)
     yield from _of_failures(tasks, task_tail, handle)
     yield from _of_dependencies(tasks)
-    yield from _of_lost_nodes(tasks)
     if found is not None:
         queued = [task for task in tasks if task.state in {TaskState.QUEUED, TaskState.PREPARING}]
         yield from _of_ground(found, queued, start_tail)
@@ -160,12 +159,11 @@ def _of_dependencies(tasks: Sequence[TaskStatus]) -> Iterator[Explanation]:
             yield Explanation(f"task {task.id}", f"waits for {_some(still)}")
 
 
-def _of_lost_nodes(tasks: Sequence[TaskStatus]) -> Iterator[Explanation]:
+def _of_lost_nodes(queued: Sequence[TaskStatus]) -> Iterator[Explanation]:
     """Tasks that are in the queue anew; why, only the counts tell: a lost node raises none of them."""
-    for task in [task for task in tasks if task.again and task.state is TaskState.QUEUED][:_LISTED]:
-        cause = (
-            "it was on a node before" if task.retries or task.requeues else "its node was taken away or lost"
-        )
+    for task in [task for task in queued if task.again][:_LISTED]:
+        counted = task.retries or task.requeues
+        cause = "it was on a node before" if counted else "its node was taken away or lost"
         yield Explanation(f"task {task.id}", f"{cause}, and it waits to start again from the beginning")
 
 
@@ -181,6 +179,8 @@ def _of_ground(
         # The subject says already which pool it is about.
         text = verdict.removeprefix(f"the {subject} ")
         yield Explanation(subject, text if text == verdict else f"it {text}", _verdict_hint(found, queued))
+    else:
+        yield from _of_lost_nodes(queued)
     if found.pool is None:
         return
     large = [task for task in queued if task.required_slots > found.slots]

@@ -71,10 +71,13 @@ def test_waiting_tasks_name_what_is_open_or_missing() -> None:
 
 def test_a_task_that_lost_its_node_is_told_from_one_that_never_ran() -> None:
     lost = TaskStatus("t", TaskState.QUEUED, again=True)
-    assert "task t: its node was taken away or lost, and it waits to start again" in told(lost, QUEUED)
-    assert "task q" not in told(lost, QUEUED)
+    found = Ground("p", pool(), [node("idle")])
+    text = told(lost, QUEUED, found=found)
+    assert "task t: its node was taken away or lost, and it waits to start again" in text
+    assert "task q" not in text
     retried = TaskStatus("t", TaskState.QUEUED, again=True, retries=1)
-    assert "task t: it was on a node before, and it waits" in told(retried)
+    assert "task t: it was on a node before, and it waits" in told(retried, found=found)
+    assert "it waits" not in told(lost, found=Ground("p", None))
 
 
 def test_a_pool_on_its_way_is_told_with_its_numbers() -> None:
