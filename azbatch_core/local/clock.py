@@ -20,6 +20,7 @@ __all__ = ["LONGEST", "Cancellable", "Clock", "RealClock", "VirtualClock"]
 LONGEST = 100 * 366 * 86_400.0
 """Seconds that a clock moves by at most."""
 
+_MICROSECOND = timedelta(microseconds=1)
 _MICROSECONDS = 1e6
 _QUIET_TURNS = 8
 _FEW = 100
@@ -79,7 +80,8 @@ class _Timer:
 class VirtualClock:
     """A clock that moves only in `advance`.
 
-    Actions with no delay run in the next turn of the event loop, without any advance.
+    Actions with no delay run in the next turn of the event loop, without any advance. Without `start` it is
+    2026-01-01.
 
     Attributes:
         moving: whether it is being moved on.
@@ -102,6 +104,12 @@ class VirtualClock:
     def now(self) -> datetime:
         """The moment the clock stands at."""
         return self._now
+
+    def go_on_from(self, when: datetime) -> None:
+        """Stand at `when`, where it stood in an earlier run, unless it is further on. No timer is set yet."""
+        ahead = (when - self._now) // _MICROSECOND
+        if ahead > 0:
+            self._arrive(self._passed + ahead)
 
     def call_later(self, seconds: float, action: Callable[[], object]) -> Cancellable:
         """A timer that fires when the clock passes its moment."""

@@ -149,3 +149,17 @@ def test_a_full_disk_is_a_503_then_a_stop_and_the_next_start_has_what_was_acknow
 async def _grow_no_more(store: Database) -> None:
     pages = store.connection.execute("PRAGMA page_count").fetchone()[0]
     store.connection.execute(f"PRAGMA max_page_count={pages}")
+
+
+@pytest.mark.parametrize("model", [True, False])
+def test_a_virtual_clock_goes_on_where_it_stood(tmp_path: Path, *, model: bool) -> None:
+    with LocalBatch(tmp_path, model=model, clock="virtual") as batch:
+        batch.advance(36_000)
+        stood = batch.now
+        batch.restart()
+        assert batch.now == stood
+    with LocalBatch(tmp_path, model=model, clock="virtual") as batch:
+        assert batch.now == stood
+        with connect(batch) as batch_client:
+            made = batch_client.create_pool(bodies.pool("pool", 0)) or batch_client.get_pool("pool")
+        assert made.creation_time >= stood

@@ -23,6 +23,7 @@ from azbatch_core.local.errors import BatchError
 from azbatch_core.local.faults import Faults
 from azbatch_core.local.rules.jobs import PASSING
 from azbatch_core.local.rules.nodes import COMING, USABLE
+from azbatch_core.local.rules.times import time_of
 from azbatch_core.local.store.database import Database
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ __all__ = ["Engine"]
 class Engine:
     """One Batch account on this machine; requests call `pools`, `nodes`, `jobs`, `tasks` and `schedules`.
 
-    Made, started and used in one event loop's thread. The database is `state_dir/batch.sqlite3`. `gave_up` is
+    Made, started and used in one event loop's thread. The database is `state_dir/batch.sqlite3`; a virtual
+    clock goes on from the time of what was written there last, be it by a real one. `gave_up` is
     called when it cannot be written: this engine answers nothing any more and is to be stopped.
     """
 
@@ -53,7 +55,11 @@ class Engine:
         settings.state_dir.mkdir(parents=True, exist_ok=True)
         store = Database(settings.state_dir / "batch.sqlite3")
         self.account = Account(settings, clock, runtime, store, faults or Faults())
+        store.now = self.account.now
         if isinstance(clock, VirtualClock):
+            noted = store.noted_time()
+            if noted is not None:
+                clock.go_on_from(time_of(noted))
             clock.arrived = self._arrived
         self.account.tick = lambda: tick(self.account)
         self.account.gave_up = gave_up
@@ -70,6 +76,7 @@ class Engine:
     def _arrived(self) -> None:
         if not self.account.stopping:
             with self.account.whole():
+                self.account.store.note_time()
                 self.account.store.commit()
 
     async def start(self) -> None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from azbatch_core.local.wire.durations import TICKS_PER_SECOND, parse_duration
 
-__all__ = ["etag", "limit_seconds", "moment", "seconds_of", "ticks_at", "ticks_of"]
+__all__ = ["etag", "limit_seconds", "moment", "seconds_of", "ticks_at", "ticks_of", "time_of"]
 
 _EPOCH = datetime(1, 1, 1, tzinfo=timezone.utc)
 _SECOND = timedelta(seconds=1)
@@ -22,6 +22,11 @@ def ticks_of(when: datetime) -> int:
     """Ticks of an aware moment."""
     delta = when - _EPOCH
     return (delta.days * 86400 + delta.seconds) * TICKS_PER_SECOND + delta.microseconds * 10
+
+
+def time_of(ticks: int) -> datetime:
+    """The moment of ticks, to the microsecond below: the inverse of `ticks_of`."""
+    return _EPOCH + timedelta(microseconds=ticks // 10)
 
 
 def ticks_at(text: str) -> int:

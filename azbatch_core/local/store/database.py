@@ -14,6 +14,7 @@ from azbatch_core.local.store.subtasks import SubtaskTable
 from azbatch_core.local.store.tasks import TaskTable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from azbatch_core.local.store.records import Record
@@ -57,6 +58,9 @@ class Database:
     A transaction is open from the first change until `commit`; after it a killed process has lost nothing
     (WAL with `synchronous=NORMAL`: only a power cut can take the latest commits, never the file's integrity).
     Records handed to `touch` are written at the next commit, however often they changed.
+
+    Attributes:
+        now: The time, in ticks; put in by the engine. What is written has the time of its commit beside it.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -69,6 +73,8 @@ class Database:
             path.touch(mode=0o600)  # SQLite gives its other files the same mode; tasks may hold secrets
         self.tables = sqlite3.connect(path or ":memory:", isolation_level=None, cached_statements=256)
         self.moves = Moves()
+        self.now: Callable[[], int] = int
+        self._noted = 0
         self._touched: dict[tuple[str, int], Record] = {}
         try:
             self._prepare(path)
@@ -140,8 +146,21 @@ class Database:
             for table, rows in tables.items():
                 run.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?,?)", rows)  # noqa: S608 - constant
         if self.tables.in_transaction:
+            self.note_time()
             self.tables.execute("COMMIT")
         self._touched.clear()
+
+    def note_time(self) -> None:
+        """Have the next commit write down what time it is."""
+        now = self.now()
+        if now != self._noted:
+            self.begin().execute("INSERT OR REPLACE INTO meta VALUES ('time',?)", (now,))
+            self._noted = now
+
+    def noted_time(self) -> int | None:
+        """The time, in ticks, of the last commit; None before the first."""
+        row = self.tables.execute("SELECT value FROM meta WHERE name='time'").fetchone()
+        return None if row is None else int(row[0])
 
     def rollback(self) -> None:
         """Undo what was not committed. Records in memory are not what the tables say from then on.
@@ -150,6 +169,7 @@ class Database:
         """
         self.moves.forget()
         self._touched.clear()
+        self._noted = 0
         if self.tables.in_transaction:
             self.tables.execute("ROLLBACK")
 
