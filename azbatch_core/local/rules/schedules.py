@@ -30,7 +30,8 @@ __all__ = [
 ]
 
 _LEAST_SECONDS = 60.0
-_LAST = ticks_at("9999-12-31T00:00:00Z")
+_NEVER = ticks_at("9999-12-31T23:59:59.9999999Z") + 1
+"""Later than every moment that there is."""
 _REFUSAL = {
     "completed": "JobScheduleCompleted",
     "terminating": "JobScheduleBeingTerminated",
@@ -98,9 +99,9 @@ def next_turn(plan: Plan, anchor: int, last: int | None, now: int) -> Turn | Non
 
 def _turn(plan: Plan, due: int, now: int) -> Turn | None:
     until = min(
-        _LAST if plan.window is None else due + plan.window,
-        _LAST if plan.interval is None else due + plan.interval,
-        _LAST if plan.end is None else plan.end + 1,
+        _NEVER if plan.window is None else due + plan.window,
+        _NEVER if plan.interval is None else due + plan.interval,
+        _NEVER if plan.end is None else plan.end + 1,
     )
     return Turn(due, until) if due < until and now < until else None
 

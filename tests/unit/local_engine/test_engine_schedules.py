@@ -359,3 +359,10 @@ async def test_ends_that_had_begun_are_carried_out(tmp_path: Path) -> None:
     assert [(doc["id"], doc["state"]) for doc in heir.engine.schedules.page()[0]] == [("ends", "completed")]
     assert [doc["id"] for doc in heir.engine.jobs.page()[0]] == ["ends:job-1"]
     await heir.engine.stop()
+
+
+async def test_a_schedule_may_wait_until_the_end_of_time(service: Service) -> None:
+    until = "9999-12-31T23:59:59Z"
+    assert make(service, doNotRunUntil=until)["executionInfo"] == {"nextRunTime": until}
+    await service.pass_time(DAY)
+    assert (state(service), jobs(service), info(service)) == ("active", {}, {"nextRunTime": until})

@@ -6,10 +6,11 @@ import pytest
 
 from azbatch_core.local.rules.schedules import Plan, Turn, is_over, next_turn, plan_of
 from azbatch_core.local.rules.times import moment, ticks_at
+from azbatch_core.local.wire.durations import UNLIMITED
 
 DAY, WEEK = 24, 168
 """Hours stand for ticks: the rules do not care."""
-LAST = ticks_at("9999-12-31T00:00:00Z")
+NEVER = ticks_at("9999-12-31T23:59:59.9999999Z") + 1
 
 
 def due(plan: Plan, now: int, *, anchor: int = 0, last: int | None = None) -> int | None:
@@ -19,7 +20,7 @@ def due(plan: Plan, now: int, *, anchor: int = 0, last: int | None = None) -> in
 
 def test_a_schedule_without_a_plan_is_one_job_at_once() -> None:
     assert plan_of({}) == Plan()
-    assert next_turn(Plan(), 5, None, 5) == Turn(5, LAST)
+    assert next_turn(Plan(), 5, None, 5) == Turn(5, NEVER)
     assert next_turn(Plan(), 5, 5, 6) is None
 
 
@@ -111,4 +112,19 @@ def test_a_week_of_days() -> None:
 
 
 def test_nothing_is_due_after_the_last_day_of_the_calendar() -> None:
-    assert next_turn(Plan(interval=LAST), 10, 10, 20) is None
+    assert next_turn(Plan(interval=NEVER), 10, 10, 20) is None
+
+
+@pytest.mark.parametrize("start", ["9999-12-31T23:59:59.9999999Z", "9999-12-31T00:00:00Z"])
+@pytest.mark.parametrize("window", [None, "PT1M", UNLIMITED])
+@pytest.mark.parametrize("interval", [None, "PT1M", UNLIMITED])
+def test_the_end_of_time_is_a_moment_like_others(
+    start: str, window: str | None, interval: str | None
+) -> None:
+    given = {"doNotRunUntil": start, "startWindow": window, "recurrenceInterval": interval}
+    plan = plan_of({"schedule": given})
+    now = ticks_at("2026-01-01T00:00:00Z")
+    turn = next_turn(plan, ticks_at(start), None, now)
+    assert turn is not None
+    assert moment(turn.due) == start
+    assert not is_over(plan, turn, now)
