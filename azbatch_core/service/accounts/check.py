@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
 from azbatch_core.errors import AzBatchError, NotFound
+from azbatch_core.service.connect.retry import RetrySettings
 from azbatch_core.service.documents import requests
 from azbatch_core.service.summaries import AccountCheck, CheckItem
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from azbatch_core.service.connect.connection import Connection
 
 _PROBE = "azbatch-check-that-does-not-exist"
+_TRIES = RetrySettings(attempts=2, total_time=30.0)
 
 
 def check(connection: Connection) -> AccountCheck:
@@ -62,8 +65,18 @@ def _count(connection: Connection, kind: Literal["pools", "jobs"], word: str) ->
 
 
 def _storage(connection: Connection) -> str:
-    """Whether the account's storage can sign for a container; without storage that is fine too."""
+    """A blob that is not there: the answer tells that the endpoint is storage and lets us read."""
+    from azbatch_core.service.connect.storage import StorageResolver
+
     storage = connection.account.storage
     if storage is None:
         return "none set: output files need a container URL of their own"
-    return f"{storage.account_name} at {storage.blob_endpoint}"
+    resolver = StorageResolver(
+        connection.account,
+        lifetime=timedelta(hours=1),  # nothing is signed
+        credential=connection.credential,
+        clock=connection.clock,
+        retry=_TRIES,
+    )
+    resolver.get(_PROBE, _PROBE)
+    return f"{storage.account_name} at {storage.blob_endpoint} answers"
