@@ -42,6 +42,8 @@ def test_the_workspace_is_where_the_command_starts(scheduler: Any, folder: Path,
     app_id = scheduler.submit(app, CFG, workspace=str(folder))
     wait(scheduler, app_id, AppState.SUCCEEDED)
     files = ["./.torchxignore", "./lib/link.py", "./lib/util.py", "./run me.sh", "./train.py"]
+    if replicas > 1:
+        files.insert(0, "./.azbatch-member")  # tells whose output is kept under which name
     for k in range(replicas):
         lines = [line.rstrip("\n") for line in stdout(scheduler, app_id, k=k)]
         assert lines == [*files, "# lib/util.py", "ran", "it's", "$HOME"]
@@ -77,7 +79,67 @@ def test_a_link_out_of_the_workspace_is_not_sent(
         names = packed.getnames()
     assert "lib/link.py" in names
     assert "lib/out" not in names
-    assert caplog.messages == ["links that lead out of the workspace are not sent: lib/out, whole"]
+    said = "lib/broken (leads nowhere); lib/out, whole (leads out of it)"
+    assert caplog.messages == [f"not sent with the workspace: {said}"]
+
+
+def packed_names(folder: Path) -> list[str]:
+    archive = workspace.pack(folder, bounded=True)
+    if archive is None:
+        return []
+    with tarfile.open(archive.path) as packed:
+        return packed.getnames()
+
+
+def test_links_to_folders_are_followed_and_what_cannot_be_sent_is_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("data/v1/a.txt", ".git/hook", "a/x.py"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "empty/inner").mkdir(parents=True)
+    (tmp_path / "data/current").symlink_to("v1")
+    (tmp_path / "latest").symlink_to(tmp_path / "data/current")
+    (tmp_path / "a/up").symlink_to("..")
+    (tmp_path / "a/self").symlink_to("self")
+    (tmp_path / "hooks").symlink_to(".git")
+    os.mkfifo(tmp_path / "pipe")
+    files = ["a/x.py", "data/current/a.txt", "data/v1/a.txt", "empty/inner", "latest/a.txt"]
+    assert packed_names(tmp_path) == files
+    said = "a/self (leads nowhere); a/up (leads back to where it is); pipe (is no file)"
+    assert caplog.messages == [f"not sent with the workspace: {said}"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "kept"),
+    [
+        ("*\n!sub/y.txt", ["sub/y.txt"]),
+        ("*\n!sub", ["sub/deep/z.txt", "sub/x.py", "sub/y.txt"]),
+        ("*\n!sub\nsub/deep", ["sub/x.py", "sub/y.txt"]),
+        ("*\n!**/z.txt", ["sub/deep/z.txt"]),
+        ("sub\n!sub/deep/z.txt", [".torchxignore", "b.py", "sub/deep/z.txt"]),
+        ("*.py", [".torchxignore", "sub/deep/z.txt", "sub/y.txt"]),
+        ("**/*.py # code\n/sub/deep/", [".torchxignore", "sub/y.txt"]),
+        ("!sub/x.py\n*.py\nsub/*", [".torchxignore"]),
+        ("*\n!*.py", ["b.py"]),
+        ("*", []),
+    ],
+)
+def test_the_last_rule_that_names_a_path_or_its_folder_decides(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, rules: str, kept: list[str]
+) -> None:
+    (tmp_path / "sub/deep").mkdir(parents=True)
+    for name in ("b.py", "sub/x.py", "sub/y.txt", "sub/deep/z.txt"):
+        (tmp_path / name).write_text(name)
+    (tmp_path / ".torchxignore").write_text(rules)
+    assert packed_names(tmp_path) == kept
+    nothing = f"the workspace {tmp_path} has no files to send: .torchxignore leaves out all of them"
+    assert caplog.messages == ([] if kept else [nothing])
+
+
+def test_a_workspace_without_files_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert packed_names(tmp_path) == []
+    assert caplog.messages == [f"the workspace {tmp_path} has no files to send"]
 
 
 def test_a_home_folder_is_not_sent_by_accident(

@@ -9,31 +9,23 @@ from __future__ import annotations
 import gzip
 import hashlib
 import logging
-import os
 import stat
 import tarfile
 import tempfile
 import weakref
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from azbatch_core import ResourceFile
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from azbatch_torchx.workspace_files import IGNORE_FILES, Walk
 
 LOG = logging.getLogger("azbatch")
 CONTAINER: Final = "azbatch-workspaces"
 METADATA: Final = "azure_batch.workspace"
 """The key of a role's metadata that holds the name of its archive; nodes never see it."""
-IGNORE_FILES: Final = (".torchxignore", ".dockerignore")
 MOST_BYTES: Final = 64 * 1024 * 1024
 MOST_FILES: Final = 10_000
-_NEVER: Final = frozenset(
-    {".git", ".hg", ".svn", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache"}
-)
 _NO_ARCHIVE: Final = 125
 _SHOWN: Final = 5
 _PIECE: Final = 1024 * 1024
@@ -91,17 +83,24 @@ def pack(folder: Path, *, bounded: bool) -> Archive | None:
         OSError: It cannot be read.
     """
     chosen: list[tuple[str, Path]] = []
-    size = 0
-    for name, path in _files(folder):
+    size = files = 0
+    walk = Walk(folder)
+    for name, path in walk.files():
         chosen.append((name, path))
+        if path.is_dir():
+            continue
+        files += 1
         size += path.stat().st_size
-        if bounded and (size > MOST_BYTES or len(chosen) > MOST_FILES):
+        if bounded and (size > MOST_BYTES or files > MOST_FILES):
             what = f"{MOST_BYTES >> 20} MiB" if size > MOST_BYTES else f"{MOST_FILES:,} files"
             raise TooLargeError(
                 f"the workspace {folder} has more than {what} and is not sent: name what to leave out in"
                 f' {IGNORE_FILES[0]}, say workspace=archive to send all of it, or --workspace="" for none'
             )
-    if not chosen:
+    _tell(walk)
+    if not files:
+        why = f": {walk.ignore_file} leaves out all of them" if walk.ignore_file else ""
+        LOG.warning("the workspace %s has no files to send%s", folder, why)
         return None
     with (
         tempfile.NamedTemporaryFile(prefix="azbatch-workspace-", suffix=".tar.gz", delete=False) as made,
@@ -110,65 +109,32 @@ def pack(folder: Path, *, bounded: bool) -> Archive | None:
     ):
         for name, path in sorted(chosen):
             _add(tar, name, path)
-    return _made(Path(made.name), len(chosen))
+    return _made(Path(made.name), files)
+
+
+def _tell(walk: Walk) -> None:
+    """Name what is left out although no rule says so."""
+    told = []
+    for reason, names in walk.left.items():
+        shown = ", ".join([*sorted(names)[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])])
+        told.append(f"{shown} ({reason})")
+    if told:
+        LOG.warning("not sent with the workspace: %s", "; ".join(told))
 
 
 def _add(tar: tarfile.TarFile, name: str, path: Path) -> None:
-    """Add a file with nothing of the machine that it is on: neither owner nor time."""
+    """Add a file or a folder with nothing of the machine that it is on: neither owner nor time."""
     entry = tarfile.TarInfo(name)
     found = path.stat()
-    entry.size = found.st_size
     entry.mode = stat.S_IMODE(found.st_mode) | stat.S_IRUSR | stat.S_IWUSR
+    if path.is_dir():
+        entry.type = tarfile.DIRTYPE
+        entry.mode |= stat.S_IXUSR
+        tar.addfile(entry)
+        return
+    entry.size = found.st_size
     with path.open("rb") as data:
         tar.addfile(entry, data)
-
-
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The files of a workspace by their names in it; links are followed as far as they stay in it.
-
-    A link that leaves it may lead to anything that its user can read: a line names those that are left out.
-    """
-    from torchx.workspace.api import walk_workspace
-
-    ignore = next((name for name in IGNORE_FILES if (folder / name).exists()), IGNORE_FILES[0])
-    left_out: list[str] = []
-    leaving: list[str] = []
-    home = folder.resolve()
-    for place, _, files in walk_workspace(_Disk(), str(folder), ignore):
-        below = os.path.relpath(place, folder)
-        parts = set(Path(below).parts)
-        if parts & _NEVER or (below != "." and "pyvenv.cfg" in files):
-            left_out.append(f"{below}{os.sep}")
-            continue
-        if f"{below}{os.sep}".startswith(tuple(left_out)):
-            continue
-        for name in files:
-            path = Path(place) / name
-            if path.is_symlink() and path.exists() and not path.resolve().is_relative_to(home):
-                leaving.append(os.path.relpath(path, folder))
-                continue
-            if path.is_file():  # no sockets, no links to nowhere
-                yield Path(os.path.normpath(Path(below) / name)).as_posix(), path
-    if leaving:
-        shown = ", ".join([*sorted(leaving)[:_SHOWN], *(["…"] if len(leaving) > _SHOWN else [])])
-        LOG.warning("links that lead out of the workspace are not sent: %s", shown)
-
-
-class _Disk:
-    """What TorchX's walk asks of fsspec, whose import takes a tenth of a second: this machine's files."""
-
-    exists = staticmethod(os.path.exists)
-    open = staticmethod(open)
-
-    @staticmethod
-    def walk(path: str, **_: object) -> Iterator[tuple[str, dict[str, object], dict[str, object]]]:
-        """One folder: its path, its folders and its files. What cannot be read has none; a link is a file."""
-        folders: dict[str, object] = {}
-        files: dict[str, object] = {}
-        with suppress(OSError), os.scandir(path) as entries:
-            for entry in entries:
-                (folders if entry.is_dir(follow_symlinks=False) else files)[entry.name] = {}
-        yield path, folders, files
 
 
 def folder_of(workspace: object) -> Path | None:
