@@ -53,7 +53,8 @@ def test_an_app_from_its_start_to_its_removal(torchx: Commands, batch: AzureBatc
     assert "*echo[0]:SUCCEEDED" in status.out
     described = torchx("describe", handle)
     assert "'name': 'echo'" in described.out
-    assert "'num_replicas': 1" in described.out
+    for shown in ("'num_replicas': 1", "'entrypoint': 'echo'", "'args': ['a b']", "'cpu': 1", "'memMB': "):
+        assert shown in described.out
     assert handle in torchx("list", "-s", "azure_batch").out
     assert torchx("cancel", handle).code == 0
     assert "State: SUCCEEDED" in torchx("status", handle).out

@@ -22,8 +22,19 @@ FRESH: Final = 0.2
 
 
 def role(found: RoleStamp) -> specs.Role:
-    """A role, as far as its job tells."""
-    return compat.make(specs.Role, name=found.name, image=found.image, num_replicas=found.replicas)
+    """A role, as far as its job tells: not its variables, which may be secrets, and not its mounts."""
+    policies = {policy.value: policy for policy in specs.RetryPolicy}
+    return compat.make(
+        specs.Role,
+        name=found.name,
+        image=found.image,
+        num_replicas=found.replicas,
+        entrypoint=found.entrypoint or specs.MISSING,
+        args=list(found.args),
+        resource=specs.Resource(cpu=found.cpu, gpu=found.gpu, memMB=found.memory),
+        max_retries=found.max_retries,
+        retry_policy=policies.get(found.retry_policy, specs.RetryPolicy.APPLICATION),
+    )
 
 
 def role_status(role: RoleStamp, task: TaskStatus | None, job: JobHandle) -> RoleStatus:

@@ -24,6 +24,7 @@ from azbatch_core import (
 )
 from azbatch_core.specs import slug
 from azbatch_core.specs.known_sizes import check_vm_size
+from azbatch_core.specs.problems import mask_text
 from azbatch_torchx import gangs, mounts, stamp, workspace
 from azbatch_torchx.options import NO_LIMIT, REGISTRY_PASSWORD
 from azbatch_torchx.roles import GPU_MODEL, INFINIBAND, VM_SIZE
@@ -91,9 +92,7 @@ def to_job(
     notes = _local_notes(roles, options) if local else []
     placed = list(zip(roles, _task_ids(role.name for role in roles), strict=True))
     tasks = [_task(role, task_id, roles, options, notes) for role, task_id in placed]
-    stamps = tuple(
-        stamp.RoleStamp(role.name, task_id, role.num_replicas, role.image) for role, task_id in placed
-    )
+    stamps = tuple(_stamp(role, task_id) for role, task_id in placed)
     if storage and options.keep_logs:
         tasks = [task.replace(output_files=(_OUTPUT,)) for task in tasks]
     metadata = stamp.write(stamp.AppStamp(app.name, stamps), version, app.metadata)
@@ -108,6 +107,24 @@ def to_job(
         **_limits(options),
     )
     return Mapped(job, tuple(notes))
+
+
+def _stamp(role: RoleLike, task_id: str) -> stamp.RoleStamp:
+    """The role as `torchx describe` shows it later: the replica's number is a macro again."""
+    words = [mask_text(word.replace(gangs.REPLICA_ID, "${replica_id}")) for word in role.args]
+    return stamp.RoleStamp(
+        role.name,
+        task_id,
+        role.num_replicas,
+        role.image,
+        entrypoint=mask_text(role.entrypoint),
+        args=stamp.first_of(words),
+        cpu=role.resource.cpu,
+        gpu=role.resource.gpu,
+        memory=role.resource.memMB,
+        max_retries=role.max_retries,
+        retry_policy=_policy(role),
+    )
 
 
 def with_images(job: JobSpec, places: Mapping[str, str]) -> JobSpec:
@@ -278,7 +295,7 @@ def _environment(role: RoleLike) -> dict[str, str]:
 
 def _retry(role: RoleLike, roles: int) -> RetryPolicy:
     """Tries after the first, where Batch can do what the policy says: it starts one task again, alone."""
-    policy = str(getattr(role.retry_policy, "value", role.retry_policy))
+    policy = _policy(role)
     if role.max_retries <= 0:
         return RetryPolicy()
     if policy == "APPLICATION" and roles > 1:
@@ -298,6 +315,10 @@ def _retry(role: RoleLike, roles: int) -> RetryPolicy:
             f"retry policy {policy} has no meaning on Batch", field="retry_policy", hint="use REPLICA"
         )
     return RetryPolicy(max_retries=role.max_retries)
+
+
+def _policy(role: RoleLike) -> str:
+    return str(getattr(role.retry_policy, "value", role.retry_policy))
 
 
 def _pool(roles: Sequence[RoleLike], options: RunOptions) -> ExistingPool | ManagedPool:

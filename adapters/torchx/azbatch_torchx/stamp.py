@@ -1,10 +1,10 @@
-"""What a job carries so that a later process can describe its app: names, roles and counts as metadata."""
+"""What a job carries as metadata, so that a later process can describe its app; never what variables hold."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -13,6 +13,8 @@ PREFIX: Final = "torchx:"
 _APP: Final = f"{PREFIX}app"
 _ROLES: Final = f"{PREFIX}roles"
 _VERSION: Final = f"{PREFIX}version"
+MOST_ARGUMENTS: Final = 4096
+"""Characters of a role's arguments that are kept: how much metadata a job may have is not documented."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +26,26 @@ class RoleStamp:
         task: The id of its task.
         replicas: How many replicas it has.
         image: Its image.
+        entrypoint: Its program.
+        args: Its arguments, those of the first `MOST_ARGUMENTS` characters.
+        cpu: As TorchX has it: -1 is not given.
+        gpu: The same.
+        memory: The same, in MB.
+        max_retries: Tries after the first.
+        retry_policy: The name of TorchX's policy.
     """
 
     name: str
     task: str
     replicas: int
     image: str
+    entrypoint: str = ""
+    args: tuple[str, ...] = ()
+    cpu: int = -1
+    gpu: int = -1
+    memory: int = -1
+    max_retries: int = 0
+    retry_policy: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,10 +89,28 @@ def _is_taken(name: str) -> bool:
     return name.lower().startswith((PREFIX, "azbatch:"))
 
 
-def _role(entry: Mapping[str, object]) -> RoleStamp:
+def first_of(arguments: Iterable[str]) -> tuple[str, ...]:
+    """The arguments that are kept; where some are not, the last is an ellipsis."""
+    kept: list[str] = []
+    room = MOST_ARGUMENTS
+    for argument in arguments:
+        room -= len(argument)
+        if room < 0:
+            return (*kept, "…")
+        kept.append(argument)
+    return tuple(kept)
+
+
+def _role(entry: Mapping[str, Any]) -> RoleStamp:
+    """A role; of one that an older version submitted less is known."""
     return RoleStamp(
         name=str(entry["name"]),
         task=str(entry["task"]),
-        replicas=int(str(entry["replicas"])),
+        replicas=int(entry["replicas"]),
         image=str(entry["image"]),
+        entrypoint=str(entry.get("entrypoint", "")),
+        args=tuple(map(str, entry.get("args", ()))),
+        **{name: int(entry.get(name, -1)) for name in ("cpu", "gpu", "memory")},
+        max_retries=int(entry.get("max_retries", 0)),
+        retry_policy=str(entry.get("retry_policy", "")),
     )

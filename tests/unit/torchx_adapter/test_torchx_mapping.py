@@ -11,7 +11,7 @@ from torchx_fakes import App, BindMount, DeviceMount, Resource, Role, VolumeMoun
 
 from azbatch_core import ExistingPool, JobSpec, ManagedPool, SpecError, TaskSpec
 from azbatch_core.specs.command import command_line
-from azbatch_torchx import mapping, mounts, stamp
+from azbatch_torchx import gangs, mapping, mounts, stamp
 from azbatch_torchx.options import RunOptions
 
 
@@ -97,10 +97,23 @@ def test_roles_that_differ_only_in_case_get_tasks_of_their_own() -> None:
 
 
 def test_what_a_later_process_must_know_is_in_the_metadata() -> None:
-    job = job_of(Role(name="a/b"), app=App("my app", metadata={"team": "vision"}))
+    args = ["a b", "it's ü", "http://h/x?sig=c2VjcmV0&se=1", f"n={gangs.REPLICA_ID}", "x" * 5000, "after"]
+    role = Role(name="a.b", args=args, env={"TOKEN": "hunter2"}, num_replicas=2, max_retries=3)
+    job = job_of(role, app=App("my app", metadata={"team": "vision"}))
     read = stamp.read(job.metadata)
-    assert read == stamp.AppStamp("my app", (stamp.RoleStamp("a/b", str(job.tasks[0].id), 1, "alpine:3.20"),))
+    kept = ("a b", "it's ü", "http://h/x?sig=***&se=1", "n=${replica_id}", "…")
+    amounts = {"cpu": 1, "gpu": 0, "memory": 1024, "max_retries": 3, "retry_policy": "APPLICATION"}
+    assert read == stamp.AppStamp(
+        "my app",
+        (stamp.RoleStamp("a.b", str(job.tasks[0].id), 2, "alpine:3.20", "echo", kept, **amounts),),
+    )
     assert stamp.own_metadata(job.metadata) == {"team": "vision"}
+    assert "hunter2" not in str(job.metadata)
+
+
+def test_an_app_of_an_older_version_is_still_one() -> None:
+    roles = '[{"name":"r","task":"r","replicas":2,"image":"i"}]'
+    assert stamp.read({"torchx:roles": roles}) == stamp.AppStamp("", (stamp.RoleStamp("r", "r", 2, "i"),))
 
 
 @pytest.mark.parametrize(
