@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.http.dispatch import check_host, read_headers
+from azbatch_core.local.http.trouble import hang_up
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,6 +48,9 @@ class LocalApplication:
             else:
                 await send({"type": "http.response.start", "status": 400, "headers": []})
                 await send({"type": "http.response.body", "body": b""})
+        except asyncio.CancelledError:
+            # The service ends and has waited long enough: whoever asked learns no more than of a lost reply.
+            await hang_up(scope, receive, reset=False)
         finally:
             self.open_requests -= 1
             self.last_request = time.monotonic()

@@ -244,6 +244,12 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self._ready()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let requests end; on return those that took too long have been cut off."""
+        await super().shutdown(sockets)
+        if self.server_state.tasks:
+            await asyncio.wait(tuple(self.server_state.tasks), timeout=_GRACE_SECONDS)
+
     async def main_loop(self) -> None:
         """Wait for the end; once a second, renew the date header and look whether anybody is there."""
         while not self._over.is_set():

@@ -7,11 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
 import sdk_bodies as bodies
 from azure.batch import models
+from azure.core.exceptions import ServiceRequestError, ServiceResponseError
 from cli_shell import Shell
 from daemon_shell import SECONDS, client, has_ended, run, start
 from waiting import until
@@ -113,3 +115,23 @@ def test_a_service_that_cannot_start_is_one_line_and_no_mistake_of_the_caller(
     assert done.stderr.count("the local service did not start") == 1
     assert "azbatch local:" not in done.stderr
     assert "azbatch local reset" in done.stderr
+
+
+LOST = (ServiceResponseError, ServiceRequestError)
+
+
+@pytest.mark.parametrize("arguments", [(), ("--model", "--clock", "virtual")])
+def test_requests_that_are_held_when_it_stops_leave_no_traceback(
+    path: Path, arguments: tuple[str, ...]
+) -> None:
+    endpoint = start(path, *arguments)
+    assert run("fault", path, "add", "slow", "operation=list_*", "seconds=600").returncode == 0
+    with client(endpoint) as batch, ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(lambda: list(batch.list_jobs())), pool.submit(lambda: list(batch.list_pools()))]
+        until(lambda: json.loads(run("fault", path, "list").stdout)["faults"][0]["hits"] == 2)
+        assert run("stop", path).returncode == 0
+        assert all(
+            isinstance(held.exception(), (ServiceResponseError, ServiceRequestError)) for held in asked
+        )
+    log = (path / "service.log").read_text()
+    assert "Traceback" not in log
