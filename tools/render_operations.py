@@ -39,7 +39,7 @@ TITLES = {
 REFUSALS = {"list_pool_usage_metrics": "PoolUsageMetricAPIRetired"}
 """Operations whose answer is always this error, as the real service's is."""
 
-OPTIONS = "azure-batch 15.1 raises before it asks if no options are given"
+OPTIONS = "azure-batch 15.1 needs options with a value (see above)"
 NOTES = {
     "list_pool_usage_metrics": "retired by the real service on 2024-09-30",
     "list_supported_images": "a dated copy of a real account's list",
@@ -67,6 +67,11 @@ It also answers clients of the api-versions {", ".join(API_VERSIONS[1:-1])} and 
 
 *Answer* is the status of success, or the error that is always the answer. *Conditions* are the headers
 `If-Match`, `If-None-Match`, `If-Modified-Since` and `If-Unmodified-Since`; files take those with dates.
+
+Where *notes* say so, the methods of azure-batch 15.1 raise `ValueError: No value for given attribute`
+before they ask, without options and with empty ones alike. The classes of these are not all exported: a
+`dict` as on the wire does, such as
+`client.begin_reimage_node(pool, node, {{"nodeReimageOption": "requeue"}})`.
 """
 
 DIFFERENCES = """## Differences from recorded answers

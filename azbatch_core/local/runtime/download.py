@@ -156,6 +156,8 @@ def _judge(error: Exception, url: str) -> tuple[TaskFailure, bool]:
     if isinstance(reason, TimeoutError):
         return TaskFailure("BlobDownloadTimedOut", BlobSource=shown), True
     # Never the text of an exception: it may hold the whole URL.
-    message = reason.strerror if isinstance(reason, OSError) and reason.strerror else type(reason).__name__
-    may_help = not isinstance(error, ValueError)
+    may_help = not isinstance(error, ValueError) and not isinstance(reason, str)
+    message = type(reason).__name__ if may_help else "The URL is not one that can be asked"
+    if isinstance(reason, OSError) and reason.strerror:
+        message = reason.strerror
     return TaskFailure("BlobDownloadMiscError", BlobSource=shown, Message=message), may_help

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
-from azbatch_core.local.runtime.storage import container_client, without_query
+from azbatch_core.local.runtime.storage import cause_of, container_client, without_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,4 +26,5 @@ def send(
             for name, content in files.items():
                 client.upload_blob(name, content, overwrite=True)
     except (AzureError, ValueError) as error:
-        _LOG.warning("Logs cannot be uploaded to %s: %s", without_query(url), type(error).__name__)
+        cause = cause_of(error) if isinstance(error, AzureError) else error
+        _LOG.warning("Logs cannot be uploaded to %s: %s", without_query(url), cause)

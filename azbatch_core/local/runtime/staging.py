@@ -14,7 +14,7 @@ from azbatch_core.local.blobs.errors import BlobError
 from azbatch_core.local.blobs.store import BlobStore
 from azbatch_core.local.runtime.download import download
 from azbatch_core.local.runtime.failures import TaskFailure, disk_failure
-from azbatch_core.local.runtime.storage import classify, container_client, without_query
+from azbatch_core.local.runtime.storage import cause_of, classify, container_client, without_query
 
 if TYPE_CHECKING:
     import threading
@@ -99,7 +99,9 @@ class _Stager:
             try:
                 names = list(client.list_blob_names(name_starts_with=file.get("blobPrefix") or None))
             except AzureError as error:
-                raise TaskFailure(_LIST_CODES[classify(error)], BlobContainerUrl=shown) from error
+                raise TaskFailure(
+                    _LIST_CODES[classify(error)], BlobContainerUrl=shown, Message=cause_of(error)
+                ) from error
             for name in names:
                 if self._given_up.is_set():
                     return
@@ -110,7 +112,10 @@ class _Stager:
                     self._write(target, client.download_blob(name).chunks(), file)
                 except AzureError as error:
                     raise TaskFailure(
-                        _DOWNLOAD_CODES[classify(error)], BlobSource=f"{shown}/{name}", FilePath=name
+                        _DOWNLOAD_CODES[classify(error)],
+                        BlobSource=f"{shown}/{name}",
+                        FilePath=name,
+                        Message=cause_of(error),
                     ) from error
 
     def _fetch_auto_storage(self, file: dict[str, Any]) -> None:

@@ -33,6 +33,7 @@ _NOT_SIGNED = frozenset({"restype", "comp"})
 _BLOB_HOST = ".blob."
 _LOOPBACK = {"localhost", "::1"}
 _IDENTITY_HOURS = 1
+_NO_LOGIN = {"ClientAuthenticationError", "CredentialUnavailableError"}
 # A node's link to storage is good or the task fails soon; the client's own waits add up to minutes.
 _RETRIES: dict[str, Any] = {
     "retry_total": 3,
@@ -99,7 +100,13 @@ def container_client(
 def _check_container_url(url: str, blobs: BlobPlace | None) -> None:
     if not url.lower().startswith(("http://", "https://")) or _NEVER_IN_URLS & set(url):
         raise ValueError("A container URL starts with https:// or http:// and has no quotes or spaces")
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        host = None
+    if not host:
+        raise ValueError("A container URL has a host behind https:// or http://")
     path = parts.path.strip("/")
     if _HIDDEN_QUERY.search(path) or _SIGNATURE.search(path):
         raise ValueError("The signature of a container URL comes after a question mark")
@@ -108,16 +115,28 @@ def _check_container_url(url: str, blobs: BlobPlace | None) -> None:
     names = 2
     if blobs is not None and f"{url.partition('?')[0]}/".startswith(blobs.endpoint + "/"):
         path, names = url[len(blobs.endpoint) :].partition("?")[0].strip("/"), 1
-    elif _BLOB_HOST in (parts.hostname or ""):
+    elif _BLOB_HOST in host:
         names = 1
     if not path or path.count("/") >= names:
         raise ValueError("A container URL ends with the container's name, not with a blob's")
 
 
-def code_of(error: Exception) -> str:
-    """The storage service's own code for what went wrong, else the kind of exception."""
+def cause_of(error: Exception) -> str:
+    """Why storage cannot be used: its own code, else what the system said, else the kind of exception.
+
+    Never the text of an exception: it may hold a signature.
+    """
     code = getattr(error, "error_code", None)
-    return str(getattr(code, "value", code) or type(error).__name__)
+    if code:
+        return str(getattr(code, "value", code))
+    if type(error).__name__ in _NO_LOGIN and getattr(error, "response", None) is None:
+        return "Nobody is logged in on this machine"
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError) and seen.strerror:
+            return f"No connection: {seen.strerror}"
+        seen = getattr(seen, "inner_exception", None) or seen.__cause__
+    return type(error).__name__
 
 
 def developer_credential() -> Any:

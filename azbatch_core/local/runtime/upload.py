@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from azbatch_core.local.runtime.failures import TaskFailure
 from azbatch_core.local.runtime.patterns import Match, matches
-from azbatch_core.local.runtime.storage import classify, code_of, container_client, without_query
+from azbatch_core.local.runtime.storage import cause_of, classify, container_client, without_query
 
 if TYPE_CHECKING:
     import threading
@@ -160,7 +160,7 @@ class _Uploader:
                     match.blob, data, overwrite=True, content_settings=settings, metadata=metadata
                 )
         except AzureError as error:
-            self._fail(_CODES[classify(error)], pattern, destination, match, code_of(error))
+            self._fail(_CODES[classify(error)], pattern, destination, match, cause_of(error))
         except OSError as error:
             reason = error.strerror or type(error).__name__
             self._fail("FileUploadMiscError", pattern, destination, match, reason)
