@@ -147,12 +147,14 @@ def _unpack_source(session: nox.Session, folder: Path) -> None:
 @nox.parametrize("line", list(TORCHX))
 def torchx(session: nox.Session, line: str) -> None:
     """The TorchX adapter on one line of TorchX, installed from the built wheel: it decides what is listed."""
-    session.install("pytest", "pytest-asyncio", "pytest-mock", "pytest-randomly", TORCHX[line])
+    session.install(
+        "pytest", "pytest-asyncio", "pytest-mock", "pytest-randomly", "pytest-xdist", TORCHX[line]
+    )
     _install_wheel(session)
     # By pip, which takes a build without CUDA where the machine offers one.
     session.install("pip")
     session.run("python", "-m", "pip", "install", "--quiet", TORCH, "numpy")
-    session.run("pytest", "tests/torchx", *session.posargs)
+    session.run("pytest", "tests/torchx", *PARALLEL, *session.posargs)
 
 
 def _install_wheel(session: nox.Session) -> Path:
