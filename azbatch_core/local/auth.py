@@ -1,8 +1,9 @@
 """SharedKey: who may ask.
 
 The string to sign is the one of "Authenticate Batch requests via shared key" (Batch REST reference). Clients
-differ in two details, and the real service takes them all: a request without a body signs its length as `0`
-or as nothing, and query names are signed as sent or in lower case. Any of these forms is accepted.
+differ in three details, and any of these forms is accepted: a request without a body signs its length as `0`
+or as nothing, query names are signed as sent or in lower case, and a parameter with an empty value is signed
+as `name:` or left out, as the SDK does.
 """
 
 from __future__ import annotations
@@ -113,11 +114,20 @@ def strings_to_sign(method: str, resource: str, query: str, headers: Mapping[str
     service_headers = [
         f"{name}:{headers[name]}" for name in sorted(headers) if name.startswith("ocp-") and headers[name]
     ]
-    pairs = {name: values[0] for name, values in parse_qs(query).items()}
-    lowered = {name.lower(): value for name, value in pairs.items()}
-    for names, written in itertools.product([pairs] if pairs == lowered else [pairs, lowered], lengths):
+    for names, written in itertools.product(_spellings(query), lengths):
         parameters = [f"{name}:{names[name]}" for name in sorted(names)]
         yield "\n".join([*opening, written, *signed, *service_headers, resource, *parameters])
+
+
+def _spellings(query: str) -> list[dict[str, str]]:
+    """The query's parameters, in each of the forms that clients sign; of repeated ones the first counts."""
+    found: list[dict[str, str]] = []
+    for blanks in (False, True):
+        pairs = {name: values[0] for name, values in parse_qs(query, keep_blank_values=blanks).items()}
+        for form in (pairs, {name.lower(): value for name, value in pairs.items()}):
+            if form not in found:
+                found.append(form)
+    return found
 
 
 def _check_date(headers: Mapping[str, str], now: datetime) -> None:

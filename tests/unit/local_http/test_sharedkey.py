@@ -70,6 +70,17 @@ def test_query_names_may_be_signed_in_lower_case(keys, account_key):
     keys.verify("GET", "/pools", "api-version=2025-06-01&timeOut=30", sent, NOW)
 
 
+@pytest.mark.parametrize("empty", ["$select:", None])
+@pytest.mark.parametrize("timeout", ["timeOut", "timeout"])
+def test_an_empty_value_may_be_signed_or_left_out(keys, account_key, timeout, empty):
+    sent = headers()
+    parameters = sorted(filter(None, [empty, "api-version:2025-06-01", f"{timeout}:30"]))
+    text = "GET" + "\n" * 12 + f"ocp-date:{sent['ocp-date']}\n/devaccount/jobs\n" + "\n".join(parameters)
+    digest = hmac.new(base64.b64decode(account_key), text.encode(), hashlib.sha256).digest()
+    sent["authorization"] = f"SharedKey devaccount:{base64.b64encode(digest).decode()}"
+    keys.verify("GET", "/jobs", "api-version=2025-06-01&%24select=&timeOut=30", sent, NOW)
+
+
 def test_either_key_of_an_account_opens(account_key, sign):
     other = base64.b64encode(b"another key").decode()
     keys = SharedKey("devaccount", other, account_key)
