@@ -35,6 +35,14 @@ __all__ = ["FIGURES"]
 COLLECTION = 100
 MANY = 1_000_000
 VERSION = "api-version=2025-06-01"
+POOL = {
+    "id": "pool",
+    "vmSize": "STANDARD_D2S_V3",
+    "virtualMachineConfiguration": {
+        "imageReference": {"publisher": "canonical", "offer": "ubuntu-24_04-lts", "sku": "server"},
+        "nodeAgentSKUId": "batch.node.ubuntu 24.04",
+    },
+}
 
 
 class Service:
@@ -85,8 +93,7 @@ class Service:
 
     def pool(self, nodes: int, **more: Any) -> None:
         """Make a pool."""
-        body = {"id": "pool", "vmSize": "STANDARD_D2S_V3", "targetDedicatedNodes": nodes, **more}
-        self.ask("POST", "/pools", body)
+        self.ask("POST", "/pools", {**POOL, "targetDedicatedNodes": nodes, **more})
 
     def job(self, job_id: str, **more: Any) -> None:
         """Make a job on the pool."""
@@ -220,8 +227,7 @@ def week(runs: int) -> None:
                 "POST",
                 "/pools",
                 {
-                    "id": "pool",
-                    "vmSize": "STANDARD_D2S_V3",
+                    **POOL,
                     "enableAutoScale": True,
                     "autoScaleEvaluationInterval": "PT15M",
                     "autoScaleFormula": "$TargetDedicatedNodes = min(100, $PendingTasks.GetSample(1));",

@@ -5,13 +5,16 @@ writes nothing and exits 1 if the file differs from what it would write.
 
 A property is `[kind, flags]`. Kinds: `string`, `bool`, `int`, `int64` (travels as a string), `number`,
 `time`, `duration`, `enum:NAME`, `model:NAME`, each also as `list:KIND`, and `map` (string to string).
-Flags: `r` required, `o` read-only. All of it is what the SDK declares; nothing here is typed by hand.
+Flags: `r` required, in the model's type or in its words alone ("This property must be specified."), `o`
+read-only. All of it is what the SDK declares; nothing here is typed by hand.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import inspect
 import json
+import re
 import sys
 import types
 import typing
@@ -53,6 +56,18 @@ def is_optional(annotation: Any) -> bool:
     return type(None) in typing.get_args(annotation)
 
 
+def required_by_words(model: type) -> frozenset[str]:
+    """The attributes of which the model's text ends so: their type is optional all the same."""
+    entries = re.split(r"^:ivar (\w+):", inspect.getdoc(model) or "", flags=re.MULTILINE)[1:]
+    texts = {
+        name: " ".join(text.partition(":vartype")[0].split())
+        for name, text in zip(entries[::2], entries[1::2], strict=True)
+    }
+    return frozenset(
+        name for name, text in texts.items() if text.endswith("This property must be specified.")
+    )
+
+
 def build() -> dict[str, Any]:
     """The whole schema: every model and enumeration of the SDK, sorted by name."""
     from azure.batch import _version
@@ -66,13 +81,15 @@ def build() -> dict[str, Any]:
         if not (isinstance(model, type) and issubclass(model, base) and model is not base):
             continue
         hints = typing.get_type_hints(model, names)
+        wanted = required_by_words(model)
         properties: dict[str, list[str]] = {}
         for attribute, field in vars(model).items():
             if not hasattr(field, "_visibility"):
                 continue
             annotation = hints[attribute]
             read_only = field._visibility == ["read"]  # noqa: SLF001 - rest_field keeps its facts to itself
-            flags = "o" if read_only else "" if is_optional(annotation) else "r"
+            required = attribute in wanted or not is_optional(annotation)
+            flags = "o" if read_only else "r" if required else ""
             wire_name = field._rest_name_input or attribute  # noqa: SLF001 - same
             properties[wire_name] = [kind_of(annotation, field._format, base), flags]  # noqa: SLF001 - same
         declared[name] = properties

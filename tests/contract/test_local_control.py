@@ -13,7 +13,7 @@ import pytest
 from azure.core.exceptions import ClientAuthenticationError
 from azure.storage.blob import ContainerClient, generate_container_sas
 from waiting import until
-from wire_client import Wire
+from wire_client import Wire, pool_body
 
 from azbatch_core.local import LocalBatch
 
@@ -107,7 +107,7 @@ def test_an_identity_is_good_whatever_the_clock_says(tmp_path: Path) -> None:
             container.create_container()
             destination = {"containerUrl": f"{service.blob_endpoint}/box", "identityReference": identity}
             wire = Wire(service)
-            pool = {"id": "p", "vmSize": "standard_d2s_v3", "targetDedicatedNodes": 1}
+            pool = pool_body("p", 1)
             task = {
                 "id": "t",
                 "commandLine": "echo hello",

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from wire_client import Wire
+from wire_client import Wire, pool_body
 
 from azbatch_core.local import LocalBatch
 
@@ -31,8 +31,7 @@ def _make(wire: Wire, path: str, body: dict[str, Any]) -> None:
 
 
 def _pool(wire: Wire, nodes: int, **more: Any) -> None:
-    size = {} if "enableAutoScale" in more else {"targetDedicatedNodes": nodes}
-    _make(wire, "/pools", {"id": "pool", "vmSize": "STANDARD_D2S_V3", **size, **more})
+    _make(wire, "/pools", pool_body("pool", None if "enableAutoScale" in more else nodes, **more))
 
 
 def _job(wire: Wire, **more: Any) -> None:

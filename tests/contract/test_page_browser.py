@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from browser import CHROMIUM, Browser
-from wire_client import Wire
+from wire_client import Wire, pool_body
 
 from azbatch_core.local import LocalBatch
 
@@ -58,8 +58,7 @@ def enter(page: Browser, wire: Wire) -> None:
 
 
 def make_pool(wire: Wire, pool: str, nodes: int, **fields: Any) -> None:
-    body = {"id": pool, "vmSize": "standard_d2s_v3", "targetDedicatedNodes": nodes, **fields}
-    assert wire.ask("POST", "/pools", body)[0].status == 201
+    assert wire.ask("POST", "/pools", pool_body(pool, nodes, **fields))[0].status == 201
 
 
 def tab(page: Browser, pool: str) -> str:

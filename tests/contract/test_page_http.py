@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from waiting import WITHIN
-from wire_client import VERSION, Wire
+from wire_client import VERSION, Wire, pool_body
 
 from azbatch_core.local import LocalBatch
 
@@ -85,7 +85,7 @@ def new_code(wire: Wire) -> str:
 @pytest.fixture
 def task(wire: Wire, job_name: str) -> Iterator[str]:
     """Path of a task that wrote a page with a script."""
-    wire.ask("POST", "/pools", {"id": job_name, "vmSize": "standard_d2s_v3", "targetDedicatedNodes": 1})
+    wire.ask("POST", "/pools", pool_body(job_name, 1))
     wire.ask("POST", "/jobs", {"id": job_name, "poolInfo": {"poolId": job_name}})
     command = "/bin/sh -c 'echo \"<script>1</script>\" > evil.html'"
     wire.ask("POST", f"/jobs/{job_name}/tasks", {"id": "t", "commandLine": command})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from recorded_replay import DIFFERENCES, SESSIONS, Replay
-from wire_client import Wire
+from wire_client import Wire, pool_body
 
 from azbatch_core.local import LocalBatch
 
@@ -57,5 +57,5 @@ def test_documents_begin_with_their_metadata_and_refusals_hold_their_members_in_
     with service() as wire:
         _, raw = wire.ask("GET", "/pools")
         assert next(iter(json.loads(raw))) == "odata.metadata"
-        _, raw = wire.ask("POST", "/pools", {"id": "p", "vmSize": "no size"})
+        _, raw = wire.ask("POST", "/pools", pool_body("p", vmSize="no size"))
     assert list(json.loads(raw)) == ["odata.metadata", "code", "message", "values"]

@@ -19,6 +19,22 @@ SIGNED = [
     *("if-modified-since", "if-match", "if-none-match", "if-unmodified-since", "range"),
 ]
 VERSION = "2025-06-01"
+MACHINE = {
+    "imageReference": {"publisher": "canonical", "offer": "ubuntu-24_04-lts", "sku": "server"},
+    "nodeAgentSKUId": "batch.node.ubuntu 24.04",
+}
+
+
+def pool_body(pool_id: str, nodes: int | None = None, **more: Any) -> dict[str, Any]:
+    """What makes a pool; without a number of nodes `more` says how it scales."""
+    size = {} if nodes is None else {"targetDedicatedNodes": nodes}
+    return {
+        "id": pool_id,
+        "vmSize": "STANDARD_D2S_V3",
+        "virtualMachineConfiguration": MACHINE,
+        **size,
+        **more,
+    }
 
 
 class Wire:

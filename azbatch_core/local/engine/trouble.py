@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from azbatch_core.local.faults.kinds import LAUNCH_STEPS
-from azbatch_core.local.rules.pools import allocation_error, cores_of, quota_error
+from azbatch_core.local.rules.limits import cores_of
+from azbatch_core.local.rules.pools import allocation_error, quota_error
 from azbatch_core.local.runtime.base import LaunchFault
 from azbatch_core.local.store.records import Job, Pool
 

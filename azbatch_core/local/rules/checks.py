@@ -98,4 +98,5 @@ def check_seconds(body: Doc, name: str, *, least: float = 0.0, most: float | Non
     except ValueError:
         raise invalid_property(name, value, "The value is not an ISO 8601 duration.") from None
     if seconds < least or (most is not None and seconds > most):
-        raise invalid_property(name, value, "The duration is outside the permitted range.")
+        limits = f"at least {least:g} seconds" + ("" if most is None else f" and at most {most:g}")
+        raise invalid_property(name, value, f"The duration is outside the permitted range: {limits}.")

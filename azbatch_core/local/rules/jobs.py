@@ -20,6 +20,7 @@ from azbatch_core.local.rules.documents import (
     put_written,
     without_secrets,
 )
+from azbatch_core.local.rules.limits import check_subnet
 from azbatch_core.local.rules.managers import check_manager, fill_manager
 from azbatch_core.local.rules.times import moment
 from azbatch_core.local.wire.durations import UNLIMITED
@@ -122,6 +123,7 @@ def _check_common(body: Doc) -> None:
     constraints = body.get("constraints") or {}
     check_at_least(constraints, "maxTaskRetryCount", -1)
     check_seconds(constraints, "maxWallClockTime")
+    check_subnet(body.get("networkConfiguration") or {})
     check_metadata(body)
 
 

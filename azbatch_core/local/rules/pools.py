@@ -15,7 +15,8 @@ from azbatch_core.local.rules.checks import (
     check_seconds,
 )
 from azbatch_core.local.rules.documents import default_identity, put_written, without_secrets
-from azbatch_core.local.rules.images import check_machine, forbidden_by_key
+from azbatch_core.local.rules.images import check_machine
+from azbatch_core.local.rules.limits import check_parts, check_slots
 from azbatch_core.local.rules.node_access import is_windows
 from azbatch_core.local.rules.times import moment, ticks_of
 
@@ -37,7 +38,6 @@ __all__ = [
     "check_removal",
     "check_resize",
     "container_configuration",
-    "cores_of",
     "fill",
     "fill_start_task",
     "patched",
@@ -47,12 +47,9 @@ __all__ = [
     "resize_error",
 ]
 
-_SLOTS_MOST = 256
-_USER_NAME_MOST = 20
 _RESIZE_LEAST = 300.0
 _REMOVED_MOST = 100
 _INTERVAL_LEAST, _INTERVAL_MOST = 300.0, 168 * 3600.0
-_CORES = re.compile(r"(?:standard|basic)_[a-z]+(\d+)", re.IGNORECASE)
 _NO_CORES = "The specified account has reached core quota"
 _VM_SIZE = re.compile(r"(standard|basic)_[a-z0-9_\-]+", re.IGNORECASE)
 _REPLACEABLE = ("startTask", "metadata", "applicationPackageReferences")
@@ -78,7 +75,7 @@ def check_new(body: Doc) -> None:
     if "id" in body:
         check_id(body["id"])
     _check_scaling(body)
-    check_fields(body)
+    check_fields(body, {})
     check_resize(body)
 
 
@@ -114,33 +111,22 @@ def check_formula(formula: str) -> None:
         raise BatchError(failure.error.code, **dict(failure.error.values)) from None
 
 
-def check_fields(body: Doc) -> None:
-    """Refuse wrong values in what both creation and PATCH may set."""
+def check_fields(body: Doc, kept: Doc) -> None:
+    """Refuse wrong values in what both creation and PATCH may set; `kept` is the pool's spec before it."""
     size = body.get("vmSize")
     if size is not None and not _VM_SIZE.fullmatch(size):
         raise invalid_property(
             "vmSize", size, "The value provided for one of the properties in the request body is invalid."
         )
-    slots = body.get("taskSlotsPerNode")
-    if slots is not None and not 1 <= slots <= _SLOTS_MOST:
-        raise invalid_property("taskSlotsPerNode", slots, f"The value must be between 1 and {_SLOTS_MOST}.")
-    subnet = (body.get("networkConfiguration") or {}).get("subnetId")
-    if subnet is not None:
-        raise forbidden_by_key("subnetId", subnet)
+    if size is not None or body.get("taskSlotsPerNode") is not None:
+        check_slots({**kept, **body})
+    check_parts(body)
     check_machine(body.get("virtualMachineConfiguration") or {})
-    for user in body.get("userAccounts") or ():
-        _check_user(user["name"])
     check_metadata(body)
     start = body.get("startTask")
     if start:
         check_at_least(start, "maxTaskRetryCount", -1)
         check_program(start)
-
-
-def _check_user(name: str) -> None:
-    """SDK UserAccount.name: any characters, at most 20."""
-    if not 1 <= len(name) <= _USER_NAME_MOST:
-        raise invalid_property("name", name, f"A user name has 1 to {_USER_NAME_MOST} characters.")
 
 
 def check_resize(body: Doc) -> None:
@@ -263,12 +249,6 @@ def allocation_error(code: str, kind: str, reason: str | None = None) -> Doc:
     if reason:
         error["values"] = [{"name": "Reason", "value": reason}]
     return error
-
-
-def cores_of(vm_size: str) -> int:
-    """The cores of a VM size by its name: `standard_d2s_v3` has 2 (documented naming convention)."""
-    found = _CORES.match(vm_size)
-    return int(found[1]) if found else 1
 
 
 def quota_error(kind: str, reason: str) -> Doc:

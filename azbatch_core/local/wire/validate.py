@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from azbatch_core.local.errors import HIDDEN, BatchError, invalid_property, shown
+from azbatch_core.local.errors import ERRORS, HIDDEN, BatchError, invalid_property, shown
 from azbatch_core.local.wire.durations import normalise_duration, normalise_time
 from azbatch_core.local.wire.schema import schema
 from azbatch_core.local.wire.secrets import bears_secrets, holds_secrets, is_near_a_secret
@@ -35,6 +35,9 @@ _OLDER = {
     "BatchTaskCreateOptions": frozenset({"authenticationTokenSettings"}),
     "BatchJobManagerTask": frozenset({"authenticationTokenSettings"}),
 }
+_DISPLAY_NAME_MOST = 1024
+# The only wrong enumeration member of which a refusal was recorded (2025-01): it repeats the code's message.
+_RECORDED = {"onAllTasksComplete": ERRORS["InvalidPropertyValue"].message}
 _RETIRED = {"cloudServiceConfiguration": "CloudServiceConfigurationRetired"}
 
 
@@ -63,7 +66,7 @@ def validate(model: str, body: Any, *, older: bool = False) -> dict[str, Any]:
 def _model(name: str, *, older: bool) -> Check:
     declared = schema()["models"][name]
     checks = {
-        key: _STRICTER.get((name, key)) or _check(kind, older=older)
+        key: _STRICTER.get((name, key)) or _STRICTER_ANYWHERE.get(key) or _check(kind, older=older)
         for key, (kind, flags) in declared.items()
         if flags != "o"
     }
@@ -138,6 +141,7 @@ def _list(item: Check, *, bears: bool) -> Check:
 
 def _enum(members: list[str]) -> Check:
     canonical = {form: member for member in members for form in (member.lower(), member)}
+    one_of = f"The value must be one of {', '.join(members)}."
 
     def check(value: Any, name: str) -> str:
         try:
@@ -145,7 +149,7 @@ def _enum(members: list[str]) -> Check:
         except (KeyError, TypeError):
             if isinstance(value, str) and value.lower() in canonical:
                 return canonical[value.lower()]
-            raise invalid_property(name, value) from None
+            raise invalid_property(name, value, _RECORDED.get(name) or one_of) from None
 
     return check
 
@@ -219,7 +223,18 @@ def _variable(value: Any, name: str) -> str:
     return text
 
 
+def _display_name(value: Any, name: str) -> str:
+    text = _string(value, name)
+    if len(text) > _DISPLAY_NAME_MOST:
+        reason = f"A display name has at most {_DISPLAY_NAME_MOST} characters; it has {len(text)}."
+        raise invalid_property(name, value, reason)
+    return text
+
+
 _STRICTER: dict[tuple[str, str], Check] = {("EnvironmentSetting", "name"): _variable}
+
+# What every model with such a property says of it (SDK BatchPoolCreateOptions.display_name and others).
+_STRICTER_ANYWHERE: dict[str, Check] = {"displayName": _display_name}
 
 _PLAIN: dict[str, Check] = {
     "string": _string,

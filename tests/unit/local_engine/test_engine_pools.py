@@ -67,7 +67,13 @@ async def test_passwords_are_never_shown(service: Service) -> None:
                 }
             },
             "mountConfiguration": [
-                {"azureBlobFileSystemConfiguration": {"accountName": "a", "accountKey": "hidden-3"}}
+                {
+                    "azureBlobFileSystemConfiguration": {
+                        "accountName": "a",
+                        "accountKey": "hidden-3",
+                        "relativeMountPath": "b",
+                    }
+                }
             ],
         }
     )

@@ -27,7 +27,7 @@ async def test_tasks_start_in_the_order_they_were_added(service: Service) -> Non
 
 
 async def test_more_tasks_than_the_window_holds_run_in_order(service: Service) -> None:
-    await service.pool(taskSlotsPerNode=100)
+    await service.pool(vmSize="standard_d32s_v3", taskSlotsPerNode=100)
     service.job()
     for start in range(0, 900, 100):
         service.engine.tasks.add_collection(

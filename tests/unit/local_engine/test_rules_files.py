@@ -45,7 +45,7 @@ def test_a_file_that_cannot_be_is_refused_in_every_kind_of_task(file: dict[str, 
     schedule = {"recurrenceInterval": "PT1H"}
     for check, body in (
         (pools.check_new, {**POOL, "startTask": task}),
-        (pools.check_fields, {"startTask": task}),
+        (pools.check_new, {"vmSize": "standard_d2s_v3", "startTask": task}),
         (jobs.check_new, {**JOB, "jobManagerTask": task}),
         (jobs.check_new, {**JOB, "jobPreparationTask": task}),
         (jobs.check_new, {**JOB, **PREPARED, "jobReleaseTask": task}),
@@ -83,7 +83,7 @@ async def test_a_task_with_a_file_that_cannot_be_is_not_added(service: Service) 
     ],
 )
 def test_files_that_can_be(file: dict[str, Any]) -> None:
-    pools.check_fields({"startTask": {"commandLine": "x", "resourceFiles": [file]}})
+    pools.check_fields({"startTask": {"commandLine": "x", "resourceFiles": [file]}}, {})
 
 
 def test_users_of_pools_have_names_of_twenty_characters() -> None:

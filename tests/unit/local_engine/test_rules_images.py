@@ -8,6 +8,7 @@ import pytest
 
 from azbatch_core.catalog.images import images
 from azbatch_core.local.errors import BatchError
+from azbatch_core.local.rules import jobs, schedules
 from azbatch_core.local.rules.images import check_machine, supported_images
 from azbatch_core.local.rules.pools import check_fields, check_new, fill
 
@@ -74,9 +75,16 @@ def test_an_image_by_its_id_is_not_for_a_shared_key(reference: dict[str, str]) -
 @pytest.mark.parametrize("subnet", [SUBNET, "garbage"])
 def test_a_subnet_is_not_for_a_shared_key(subnet: str) -> None:
     pool = {"id": "p", "vmSize": "standard_d2s_v3", "networkConfiguration": {"subnetId": subnet}}
-    for check in (check_new, check_fields):
+    job = {"id": "j", "poolInfo": {"poolId": "p"}, "networkConfiguration": {"subnetId": subnet}}
+    checks = [
+        lambda: check_new(pool),
+        lambda: check_fields(pool, {}),
+        lambda: jobs.check_new(job),
+        lambda: schedules.check_new({"id": "s", "schedule": {}, "jobSpecification": job}),
+    ]
+    for check in checks:
         with pytest.raises(BatchError) as caught:
-            check(pool)
+            check()
         assert caught.value.code == "Forbidden"
         assert dict(caught.value.values)["Reason"].startswith(f"Property subnetId with value {subnet}")
 

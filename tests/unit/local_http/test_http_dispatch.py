@@ -25,7 +25,11 @@ def test_an_element_begins_with_its_metadata_and_has_its_tags(ask):
     assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", answer.headers["request-id"])
 
 
-POOL = {"id": "pool9", "vmSize": "standard_d2s_v3"}
+POOL = {
+    "id": "pool9",
+    "vmSize": "standard_d2s_v3",
+    "virtualMachineConfiguration": {"imageReference": {}, "nodeAgentSKUId": "x"},
+}
 
 
 def test_a_new_resource_says_where_it_is(ask):

@@ -59,6 +59,60 @@ def test_a_wrong_enumeration_member_is_named_like_the_real_service_does():
     }
 
 
+@pytest.mark.parametrize(
+    ("model", "body", "name", "members"),
+    [
+        ("BatchJobDisableOptions", {"disableTasks": "x"}, "disableTasks", "requeue, terminate, wait"),
+        (
+            "BatchPoolUpdateOptions",
+            {"taskSchedulingPolicy": {"nodeFillType": "x"}},
+            "nodeFillType",
+            "spread, pack",
+        ),
+        (
+            "BatchNodeReimageOptions",
+            {"nodeReimageOption": 5},
+            "nodeReimageOption",
+            "requeue, terminate, taskcompletion, retaineddata",
+        ),
+    ],
+)
+def test_a_wrong_enumeration_member_is_answered_with_the_right_ones(model, body, name, members):
+    code, values = refusal(model, body)
+    assert (code, values["PropertyName"]) == ("InvalidPropertyValue", name)
+    assert values["Reason"] == f"The value must be one of {members}."
+
+
+@pytest.mark.parametrize(
+    ("model", "body"),
+    [
+        ("BatchPoolCreateOptions", POOL),
+        ("BatchPoolUpdateOptions", {}),
+        ("BatchJobCreateOptions", {"id": "j", "poolInfo": {}}),
+        ("BatchJobScheduleCreateOptions", {"id": "s", "schedule": {}, "jobSpecification": {"poolInfo": {}}}),
+        ("BatchTaskCreateOptions", {"id": "t", "commandLine": "x"}),
+        ("BatchJobManagerTask", {"id": "t", "commandLine": "x"}),
+    ],
+)
+def test_a_display_name_has_at_most_1024_characters(model, body):
+    assert validate(model, {**body, "displayName": "ö" * 1024})["displayName"] == "ö" * 1024
+    code, values = refusal(model, {**body, "displayName": "ö" * 1025})
+    assert (code, values["PropertyName"]) == ("InvalidPropertyValue", "displayName")
+    assert values["Reason"] == "A display name has at most 1024 characters; it has 1025."
+
+
+@pytest.mark.parametrize("model", ["BatchPoolCreateOptions", "BatchPoolSpecification"])
+def test_what_the_models_text_alone_requires_is_required(model):
+    """The SDK: "This property must be specified.", of a property that its type leaves out."""
+    assert refusal(
+        model, {"id": "p", "vmSize": "standard_d2s_v3"} if "Create" in model else {"vmSize": "x"}
+    ) == (
+        "MissingRequiredProperty",
+        {"PropertyName": "virtualMachineConfiguration"},
+    )
+    assert validate("BatchPoolUpdateOptions", {}) == {}
+
+
 def test_a_missing_required_property_is_named():
     assert refusal("BatchTaskCreateOptions", {"id": "t"}) == (
         "MissingRequiredProperty",

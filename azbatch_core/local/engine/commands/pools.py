@@ -97,7 +97,7 @@ class PoolCommands(Commands):
 
     def _change_pool(self, pool_id: str, body: Doc, change: rules.Change) -> Doc:
         pool = self._usable_pool(pool_id)
-        rules.check_fields(body)
+        rules.check_fields(body, pool.spec)
         refuse_unknown(self.account, body, pool=True)
         slots = body.get("taskSlotsPerNode")
         if slots not in {None, pool.spec["taskSlotsPerNode"]} and self.account.pool_nodes[pool.key]:
