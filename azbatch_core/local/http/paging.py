@@ -32,7 +32,7 @@ class Page:
     Attributes:
         match: the compiled `$filter`, None without one.
         hints: equalities that every match fulfils, by property.
-        condition: what every match fulfils (see `odata.parser.Filter`).
+        condition: the `$filter` as data (see `odata.parser.Filter`).
         after: where the page before ended, as the list's own store knows it; None for the first page.
         limit: most documents on the page.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Match: TypeAlias = "Callable[[Mapping[str, Any]], bool]"
 Condition: TypeAlias = "tuple[Any, ...] | None"
 """`(property, operator, value)`, with `startswith` among the operators, and the value as compared;
-`("and", [Condition, …])`, `("or", […])`; None for what is none of these, `ne` and nulls."""
+`("and", [Condition, …])`, `("or", […])`; None where there is no filter."""
 
 _MAX_DEPTH = 50
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
@@ -50,7 +50,7 @@ class Filter:
         match: whether a document passes.
         hints: equalities that every passing document fulfils, by the property's name in the filter; a store
             may use them to look at fewer documents, never instead of `match`.
-        condition: what every passing document fulfils, for stores that can make more of it.
+        condition: the filter as data, for stores that can make more of it.
     """
 
     match: Match
@@ -84,8 +84,7 @@ class _Parser:
         if len(parts) == 1:
             return parts[0]
         matches = [part.match for part in parts]
-        conditions = [part.condition for part in parts]
-        condition = None if None in conditions else ("or", conditions)
+        condition = ("or", [part.condition for part in parts])
         return Filter(lambda document: any(match(document) for match in matches), condition=condition)
 
     def expect(self, kind: TokenKind) -> Token:
@@ -105,8 +104,7 @@ class _Parser:
             return parts[0]
         matches = [part.match for part in parts]
         hints = {name: value for part in parts for name, value in part.hints.items()}
-        conditions = [part.condition for part in parts if part.condition is not None]
-        condition = ("and", conditions) if conditions else None
+        condition = ("and", [part.condition for part in parts])
         return Filter(lambda document: all(match(document) for match in matches), hints, condition)
 
     def _condition(self, depth: int) -> Filter:
@@ -203,8 +201,7 @@ def _comparison(name: str, found: Property, verb: str, value: Value) -> Filter:
     compare = _COMPARE[verb]
     if verb in ("eq", "ne"):
         hints = {name: value} if verb == "eq" and isinstance(value, str) and found.kind == "text" else {}
-        condition = (name, verb, value) if verb == "eq" and value is not None else None
-        return Filter(lambda document: compare(read(document), value), hints, condition)
+        return Filter(lambda document: compare(read(document), value), hints, (name, verb, value))
     if value is None:
         raise FilterError(f"null has no order; {verb} cannot use it.")
 

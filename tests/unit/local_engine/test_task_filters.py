@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 from engine_fakes import Service
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from azbatch_core.local.odata.filters import FILTERS
 from azbatch_core.local.odata.parser import parse_filter
@@ -68,11 +70,77 @@ async def test_narrowing_changes_no_answer(filled: Service, text: str, expected:
     assert len(narrowed) == expected
 
 
-async def test_rows_that_cannot_match_are_not_looked_at(filled: Service) -> None:
-    compiled = parse_filter("state eq 'running' and executionInfo/exitCode ne 1", FILTERS["tasks"])
-    seen = []
-    filled.engine.tasks.page("job", lambda task: bool(seen.append(task["id"])), condition=compiled.condition)
-    assert sorted(seen) == ["late-0", "late-1"]
+@pytest_asyncio.fixture
+async def worn(filled: Service) -> Service:
+    """And one that waits again, whose columns still have what its earlier try was."""
+    filled.engine.tasks.reactivate("job", "done-1")
+    return filled
+
+
+def looked_at(service: Service, text: str) -> list[str]:
+    """The tasks that Python is asked about."""
+    compiled = parse_filter(text, FILTERS["tasks"])
+    seen: list[str] = []
+    service.engine.tasks.page("job", lambda task: bool(seen.append(task["id"])), condition=compiled.condition)
+    return seen
+
+
+TEXTS = st.sampled_from(
+    ["'done-1'", "'DONE-3'", "'late-1'", "''", "'zzz'", "'é'", "'d_'", "'a\0b'", "'it''s'", "null"]
+)
+TIMES = st.sampled_from(
+    [
+        *(f"datetime'2026-01-01T00:0{minute}:{second:02}Z'" for minute in (0, 1) for second in (0, 10, 31)),
+        "datetime'0001-01-01T00:00:00Z'",
+        "datetime'9999-12-31T23:59:59.9999999Z'",
+        "null",
+    ]
+)
+NUMBERS = st.sampled_from(
+    ["0", "1", "2", "-1", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "null"]
+)
+NAMES = {
+    "text": st.one_of(
+        TEXTS, st.sampled_from(["'success'", "'Failure'", "'active'", "'running'", "'completed'"])
+    ),
+    "time": TIMES,
+    "int": NUMBERS,
+}
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> str:
+    name = draw(st.sampled_from(sorted(FILTERS["tasks"])))
+    rule = FILTERS["tasks"][name]
+    verb = draw(st.sampled_from(sorted(rule.operators)))
+    value = draw(NAMES[rule.kind].filter(lambda value: verb in {"eq", "ne"} or value != "null"))
+    return f"startswith({name}, {value})" if verb == "startswith" else f"{name} {verb} {value}"
+
+
+def joined(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    lists = st.tuples(st.sampled_from([" and ", " or "]), st.lists(parts, min_size=2, max_size=5))
+    return lists.map(lambda made: f"({made[0].join(made[1])})")
+
+
+async def test_every_filter_is_decided_as_python_decides_it_and_by_sqlite_alone(worn: Service) -> None:
+    @settings(deadline=None, max_examples=400)
+    @given(st.recursive(comparisons(), joined, max_leaves=12))
+    def check(text: str) -> None:
+        compiled = parse_filter(text, FILTERS["tasks"])
+        expected = [doc["id"] for doc in worn.engine.tasks.page("job", compiled.match)[0]]
+        assert looked_at(worn, text) == expected
+
+    check()
+
+
+@pytest.mark.parametrize(("verb", "word"), [("eq", "or"), ("ne", "and"), ("gt", "and"), ("gt", "or")])
+async def test_long_filters_are_decided_by_sqlite_too(filled: Service, verb: str, word: str) -> None:
+    most = 400 if verb == "gt" else 1500
+    text = f" {word} ".join(f"id {verb} 'done-{number}'" for number in range(1, most))
+    compiled = parse_filter(text, FILTERS["tasks"])
+    assert looked_at(filled, text) == [
+        doc["id"] for doc in filled.engine.tasks.page("job", compiled.match)[0]
+    ]
 
 
 async def test_a_page_goes_on_within_a_filter(filled: Service) -> None:
