@@ -136,6 +136,35 @@ def test_a_credential_that_finds_nothing_is_one_line_and_says_what_to_do() -> No
     assert "az login" in str(error)
 
 
+def test_a_chain_without_any_login_is_told_shortly_and_a_login_that_failed_by_its_words() -> None:
+    from azure.core.exceptions import ClientAuthenticationError
+    from azure.identity import ChainedTokenCredential, CredentialUnavailableError
+
+    class Way:
+        def __init__(self, error: Exception) -> None:
+            self.error = error
+
+        def get_token(self, *_: str, **__: Any) -> Any:
+            raise self.error
+
+    def told(*errors: Exception) -> str:
+        with pytest.raises(ClientAuthenticationError) as caught:
+            ChainedTokenCredential(*map(Way, errors)).get_token("s")
+        return str(error_mapping.from_sdk(caught.value))
+
+    missing = [
+        CredentialUnavailableError(message="It is unavailable.\nVisit https://aka.ms/x to see more."),
+        CredentialUnavailableError(message="Azure CLI not found on path"),
+    ]
+    assert told(*missing).startswith(
+        "there is no login: azure-identity tried 2 ways, none of them set up - run"
+    )
+    failed = ClientAuthenticationError("AADSTS7000215: Invalid client secret provided.")
+    assert told(*missing, failed).startswith(
+        "Way: AADSTS7000215: Invalid client secret provided. - run 'az login'"
+    )
+
+
 def test_a_shared_key_imports_no_azure_identity() -> None:
     code = (
         "import sys; from azbatch_core.service.connect.connection import Connection;"

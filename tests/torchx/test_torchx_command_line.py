@@ -67,6 +67,17 @@ def test_a_key_that_is_not_the_account_s(torchx: Commands) -> None:
         assert other not in ended.err
 
 
+def test_an_account_without_a_login(torchx: Commands) -> None:
+    config = torchx.folder / "config.toml"
+    config.write_text('[accounts.far]\nendpoint = "https://none.westeurope.batch.azure.com"\n')
+    handle = "azure_batch://torchx/far:job-1"
+    for words in (("status", handle), (*RUN, "account=far", "utils.echo")):
+        ended = torchx(*words, AZBATCH_CONFIG=str(config), PATH=str(torchx.folder))
+        assert_said(ended, "run 'az login'")
+        assert "Attempted" not in ended.err
+        assert max(map(len, ended.err.splitlines())) < 300
+
+
 @pytest.mark.parametrize(
     ("name", "said"), [("nope", "no app of azure_batch"), ("hree:job-1", "did you mean 'here'?")]
 )

@@ -136,11 +136,13 @@ def version() -> str:
 def quieten_sdk() -> None:
     """Keep the SDK from logging each request: TorchX's command line logs everything from INFO on.
 
-    A level that somebody set stays.
+    And each way to log in that is not set up: the error says whether there is one. A level that somebody set
+    stays.
     """
-    azure = logging.getLogger("azure")
-    if azure.level == logging.NOTSET:
-        azure.setLevel(logging.WARNING)
+    for name, level in (("azure", logging.WARNING), ("azure.identity", logging.ERROR)):
+        logger = logging.getLogger(name)
+        if logger.level == logging.NOTSET:
+            logger.setLevel(level)
 
 
 @lru_cache(maxsize=1)

@@ -65,6 +65,13 @@ class Reply:
     clock_skew: float | None = None
 
 
+_WAY = re.compile(r"^\s+(\w+): (.+)$", re.MULTILINE)
+"""One way that azure-identity's chain tried, and the first line of what it says."""
+_NOT_SET_UP = re.compile(
+    r"unavailable|not (?:found|installed)|could not be found|requires the", re.IGNORECASE
+)
+
+
 def scrub(text: str) -> str:
     """Take signatures out of URLs in a text: the service echoes property values, and a SAS is a password."""
     return _SIGNATURE.sub(r"\1***", text)
@@ -244,9 +251,21 @@ def _from_identity(exc: BaseException, reply: Reply) -> bool:
 def _identity_error(text: str, code: str | None) -> AuthenticationError:
     """Put azure-identity's text, many lines with one per way that it tried, on one."""
     return AuthenticationError(
-        _one_line(text) or "no credential could be had",
+        _one_line(_of_chain(text)) or "no credential could be had",
         code=code,
         hint="run 'az login', set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or use a key",
+    )
+
+
+def _of_chain(text: str) -> str:
+    """What azure-identity's chain says, without the ways to log in that are not set up here."""
+    _, found, tried = text.partition("Attempted credentials:")
+    ways = _WAY.findall(tried)
+    if not found or not ways:
+        return text
+    telling = [f"{name}: {said}" for name, said in ways if not _NOT_SET_UP.search(said)]
+    return (
+        "; ".join(telling) or f"there is no login: azure-identity tried {len(ways)} ways, none of them set up"
     )
 
 
