@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import threading
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import BIN, WITHIN, Commands, Ended
 from torchx.specs import InvalidRunConfigException
 
-from azbatch_torchx import command_line
+from azbatch_torchx import command_line, compat
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,6 +85,14 @@ def test_an_account_without_a_login(torchx: Commands) -> None:
 def test_what_is_no_app_of_an_account(torchx: Commands, name: str, said: str) -> None:
     for words in commands(torchx, f"azure_batch://torchx/{name}"):
         assert_said(torchx(*words), said)
+
+
+@pytest.mark.skipif(not find_spec("torchx.plugins"), reason="TorchX 0.7 reads handles before it knows of us")
+def test_what_is_no_handle(torchx: Commands) -> None:
+    for handle in ("azure_batch://x", "azure_batch://torchx/", "local:foo", ""):
+        for words in commands(torchx, handle):
+            if words[0] != "log":  # TorchX itself tells it there
+                assert_said(torchx(*words), ">/<app_id>, such as azure_batch://torchx/local:echo-264afdd7")
 
 
 def test_the_list_of_an_account_that_is_none(torchx: Commands) -> None:
@@ -214,7 +223,7 @@ def test_a_program_gets_errors_as_it_did(scheduler: Any) -> None:
 
 @pytest.mark.parametrize("command", ["torchx", ""])
 def test_only_the_command_keeps_garbage(monkeypatch: pytest.MonkeyPatch, command: str) -> None:
-    monkeypatch.setattr(command_line, "is_running", lambda: bool(command))
+    monkeypatch.setattr(compat, "is_command", lambda: bool(command))
     frozen = gc.get_freeze_count()
     try:
         with command_line.collecting_later():

@@ -132,13 +132,14 @@ def test_the_last_rule_that_names_a_path_or_its_folder_decides(
         (tmp_path / name).write_text(name)
     (tmp_path / ".torchxignore").write_text(rules)
     assert packed_names(tmp_path) == kept
-    nothing = f"the workspace {tmp_path} has no files to send: .torchxignore leaves out all of them"
+    nothing = f"no file of the workspace {tmp_path} is sent: .torchxignore leaves out all"
     assert caplog.messages == ([] if kept else [nothing])
 
 
 def test_a_workspace_without_files_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert packed_names(tmp_path) == []
-    assert caplog.messages == [f"the workspace {tmp_path} has no files to send"]
+    with caplog.at_level(logging.INFO, "azbatch"):
+        assert packed_names(tmp_path) == []
+    assert caplog.messages == [f"no file of the workspace {tmp_path} is sent: there is none"]
 
 
 def test_a_home_folder_is_not_sent_by_accident(

@@ -25,17 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import TracebackType
 
-_PROGRAM: Final = "torchx.cli.main"
 _NEW_OBJECTS: Final = 50_000
 _JUDGES: Final = {"torchx.runner.api", "torchx.specs"}
 """Where TorchX refuses an app before it asks a scheduler: no replicas, a named resource that is none."""
 _INTERRUPTED: Final = "interrupted: an app that was submitted goes on, and `torchx cancel HANDLE` ends it"
-
-
-def is_running() -> bool:
-    """Whether this process is the command `torchx`, as a script or by ``python -m``."""
-    started = getattr(sys.modules.get("__main__"), "__spec__", None)
-    return _PROGRAM in sys.modules or getattr(started, "name", None) == _PROGRAM
 
 
 @contextmanager
@@ -49,7 +42,7 @@ def collecting_later() -> Iterator[None]:
     try:
         yield
     finally:
-        if collecting and is_running():
+        if collecting and compat.is_command():
             gc.freeze()
         if collecting:
             gc.enable()
@@ -58,7 +51,7 @@ def collecting_later() -> Iterator[None]:
 @lru_cache(maxsize=1)
 def set_up() -> None:
     """In the command, have errors that are ours end it with a line, and do nothing again and again. Once."""
-    if not is_running():
+    if not compat.is_command():
         return
     # What a command imports stays; looking through it again and again, and at its end, takes a tenth of it.
     gc.set_threshold(_NEW_OBJECTS)

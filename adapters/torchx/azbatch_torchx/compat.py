@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 import re
+import sys
 from functools import lru_cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -14,10 +15,13 @@ from torchx.runner import config
 from torchx.util.types import to_dict
 from torchx.version import __version__ as torchx_version
 
+from azbatch_core.errors import SpecError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BACKEND: Final = "azure_batch"
+_PROGRAM: Final = "torchx.cli.main"
 LOG = logging.getLogger("azbatch")
 T = TypeVar("T")
 _WORDS: Final = {
@@ -39,8 +43,23 @@ def replaced(role: Any, **macros: str) -> Any:
     return values.apply(role)
 
 
+def is_command() -> bool:
+    """Whether this process is the command `torchx`, as a script or by ``python -m``."""
+    started = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return _PROGRAM in sys.modules or getattr(started, "name", None) == _PROGRAM
+
+
+def refusal(text: str) -> Exception:
+    """What to raise where something cannot be run: TorchX's own kind, for programs.
+
+    The command `torchx` puts three lines about options around that kind: there it is ours, with which
+    `command_line` ends the command.
+    """
+    return SpecError(text) if is_command() else Refused(text)
+
+
 class Refused(specs.InvalidRunConfigException):
-    """What `torchx run` shows as a message instead of a traceback. Its text is one line.
+    """TorchX's error for what cannot be run. Its text is one line.
 
     TorchX 0.7 shows the name of a run option in place of the text: so that is the text, too.
     """
@@ -70,13 +89,14 @@ class RunOpts(specs.runopts):
         TorchX 0.7 drops them, and takes any word but true for false.
 
         Raises:
-            Refused: It is no list of options, or a value is of another type than its option.
+            Refused: It is no list of options, or a value is of another type than its option; in the command
+            `torchx` a SpecError.
         """
         try:
             given = to_dict(cfg_str)
         except ValueError:
             # The text is not repeated: it may hold a password, which `options` would refuse without it.
-            raise Refused("-cfg is not of the form name=value,name=value; a value cannot hold =") from None
+            raise refusal("-cfg is not of the form name=value,name=value; a value cannot hold =") from None
         if unknown := {name: value for name, value in given.items() if self.get(name) is None}:
             return unknown
         typed = self._typed(given)
@@ -86,7 +106,7 @@ class RunOpts(specs.runopts):
         """All options, those that are not given by their defaults.
 
         Raises:
-            Refused: A text is of another type than its option.
+            Refused: A text is of another type than its option; in the command `torchx` a SpecError.
         """
         resolved: dict[str, Any] = super().resolve(self._typed(cfg), **how)
         return resolved
@@ -106,11 +126,11 @@ def _typed(name: str, text: str, wanted: Any) -> Any:
     """A text by its option's type, where it can be wrong for it."""
     if wanted is int:
         if not re.fullmatch(r"[+-]?\d+", text.strip()):
-            raise Refused(f"{name}={text} is no whole number")
+            raise refusal(f"{name}={text} is no whole number")
         return int(text)
     if wanted is bool:
         if text.strip().lower() not in _WORDS:
-            raise Refused(f"{name}={text} is neither true nor false")
+            raise refusal(f"{name}={text} is neither true nor false")
         return _WORDS[text.strip().lower()]
     return text
 

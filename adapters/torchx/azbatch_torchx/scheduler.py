@@ -293,7 +293,7 @@ class AzureBatchScheduler(WorkspaceMixin[Any], Scheduler[Dict[str, Any]]):
         """
         from azbatch_core import NotFound
 
-        if app_id in self._missing and command_line.is_running():
+        if app_id in self._missing and compat.is_command():
             raise NotFound(f"there is no app {app_id}", hint="`torchx list -s azure_batch` shows them")
         self._missing.add(app_id)
 
@@ -340,7 +340,7 @@ def _submit(client: AzureBatch, request: Request) -> None:
     except SubmissionError as error:
         client.job(request.plan.job_id).delete()
         reasons = [f"{result.id}: {result.error or result.code}" for result in error.submission.failed]
-        raise compat.Refused(f"Batch did not take {'; '.join(reasons)}") from error
+        raise compat.refusal(f"Batch did not take {'; '.join(reasons)}") from error
 
 
 @contextmanager
@@ -357,12 +357,12 @@ def _refusing() -> Iterator[None]:
         except (AuthenticationError, ServiceUnavailable, Throttled):
             raise
         except AzBatchError as error:
-            raise compat.Refused(str(error)) from error
+            raise compat.refusal(str(error)) from error
 
 
 def _complain(error: AzBatchError) -> None:
     """Log an error, and go on; raise it in the command `torchx`, which ends with it and says so itself."""
-    if command_line.is_running():
+    if compat.is_command():
         raise error
     compat.complain(str(error))
 

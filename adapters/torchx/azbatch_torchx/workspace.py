@@ -99,8 +99,10 @@ def pack(folder: Path, *, bounded: bool) -> Archive | None:
             )
     _tell(walk)
     if not files:
-        why = f": {walk.ignore_file} leaves out all of them" if walk.ignore_file else ""
-        LOG.warning("the workspace %s has no files to send%s", folder, why)
+        if walk.ignore_file:
+            LOG.warning("no file of the workspace %s is sent: %s leaves out all", folder, walk.ignore_file)
+        else:
+            LOG.info("no file of the workspace %s is sent: there is none", folder)
         return None
     with (
         tempfile.NamedTemporaryFile(prefix="azbatch-workspace-", suffix=".tar.gz", delete=False) as made,

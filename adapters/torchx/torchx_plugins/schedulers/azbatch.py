@@ -12,10 +12,14 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import sys
 from importlib import metadata
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torchx.util import entrypoints
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 _GROUP = "torchx.schedulers"
 _OURS = ("azure_batch", "azbatch_torchx.scheduler")
@@ -37,6 +41,26 @@ def _load_group(group: str, *args: Any, **kwargs: Any) -> Any:
 
 
 entrypoints.load_group = _load_group
+
+
+def _tell_of_handles() -> None:
+    """Have a handle that is none end the command with a line: TorchX reads it before it makes a scheduler."""
+    shown = sys.excepthook
+
+    def show(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        from torchx.specs.api import MalformedAppHandleException
+
+        from azbatch_torchx import compat
+
+        if isinstance(error, MalformedAppHandleException) and compat.is_command():
+            compat.complain(f"{error}, such as azure_batch://torchx/local:echo-264afdd7")
+        else:
+            shown(kind, error, trace)
+
+    sys.excepthook = show
+
+
+_tell_of_handles()
 
 
 def _register() -> None:
