@@ -357,7 +357,9 @@ def _refusing() -> Iterator[None]:
         except (AuthenticationError, ServiceUnavailable, Throttled):
             raise
         except AzBatchError as error:
-            raise compat.refusal(str(error)) from error
+            from azbatch_torchx import wording
+
+            raise compat.refusal(wording.in_options(str(error))) from error
 
 
 def _complain(error: AzBatchError) -> None:
