@@ -28,6 +28,7 @@ from azbatch_core.local.store.database import Database
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from azbatch_core.local.clock import Clock
     from azbatch_core.local.runtime.base import Runtime
@@ -72,6 +73,11 @@ class Engine:
         self.jobs = JobCommands(self.account)
         self.tasks = TaskCommands(self.account)
         self.schedules = ScheduleCommands(self.account)
+
+    @property
+    def trash(self) -> Path:
+        """Where folders wait to be deleted: a start deletes what is left in it."""
+        return self.account.settings.state_dir / "trash"
 
     def _arrived(self) -> None:
         if not self.account.stopping:

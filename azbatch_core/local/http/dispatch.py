@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from azbatch_core.local.errors import BatchError
 from azbatch_core.local.faults import Faults
+from azbatch_core.local.http.aside import Aside
 from azbatch_core.local.http.body import DisconnectedError, parse_body, read_body
 from azbatch_core.local.http.call import Call
 from azbatch_core.local.http.conditions import NotModifiedError, check_conditions, has_conditions
@@ -68,6 +69,7 @@ class BatchApplication:
         self._router = Router(operations)
         self._endpoint = endpoint
         self._faults = faults or Faults()
+        self._aside = Aside()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -109,17 +111,18 @@ class BatchApplication:
             where = {"operation": operation.name, "method": method, "path": path}
             if await before(self._faults.of_requests, where):
                 with suppress(BatchError, NotModifiedError):
-                    self._carry_out(call).close()
+                    (await self._carry_out(call)).close()
                 raise HungUpError(reset=False)
-        return self._carry_out(call)
+        return await self._carry_out(call)
 
-    def _carry_out(self, call: Call) -> Response:
-        # Nothing awaits here: the condition holds for the very state that the handler acts on.
+    async def _carry_out(self, call: Call) -> Response:
         operation, headers = call.operation, call.headers
         with self._engine.guard():
+            # Nothing awaits here: the condition holds for the very state that the handler acts on.
             if operation.subject is not None and has_conditions(headers):
                 check_conditions(headers, _subject(call), reading=operation.method in ("GET", "HEAD"))
-            return operation.handler(call)
+            answer = operation.handler(call)
+        return answer if isinstance(answer, Response) else await self._aside.do(answer)
 
 
 def check_host(headers: Mapping[str, str]) -> None:

@@ -6,7 +6,9 @@ import mimetypes
 import os
 import shutil
 import stat
+import uuid
 from collections import deque
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +19,7 @@ from azbatch_core.local.http.dates import http_date_of, wire_time_of
 from azbatch_core.local.streaming import FilePart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any, BinaryIO
 
 _AT_ONCE = 256 * 1024  # bytes
@@ -40,6 +42,11 @@ class FileEntry:
     status: os.stat_result
 
     @property
+    def shown(self) -> str:
+        """The name as text. On a Linux node it need not be UTF-8; other bytes are U+FFFD here."""
+        return os.fsencode(self.name).decode(errors="replace")
+
+    @property
     def is_directory(self) -> bool:
         """Whether it is a folder."""
         return stat.S_ISDIR(self.status.st_mode)
@@ -55,12 +62,9 @@ class FileEntry:
         }
 
     def document(self, base_url: str) -> dict[str, Any]:
-        """Its entry in a list; folders have no properties there.
-
-        Names need not be UTF-8 on a Linux node, but JSON must: other bytes show as U+FFFD. The URL has them.
-        """
+        """Its entry in a list; folders have no properties there. The URL has the bytes of the name."""
         entry: dict[str, Any] = {
-            "name": os.fsencode(self.name).decode(errors="replace"),
+            "name": self.shown,
             "url": self._url(base_url),
             "isDirectory": self.is_directory,
         }
@@ -184,24 +188,51 @@ def _is_plain(status: os.stat_result) -> bool:
     return stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
 
 
-def delete(entry: FileEntry, *, recursive: bool) -> None:
-    """Remove the file, or the folder with all that is in it.
+def delete(entry: FileEntry, *, recursive: bool, trash: Path) -> Callable[[], None]:
+    """Remove the file, or take the folder with all that is in it out of its place.
+
+    Args:
+        entry: what is deleted.
+        recursive: it may be a folder.
+        trash: where a folder waits to be deleted, on the same file system.
+
+    Returns:
+        the rest of the work, which may last. It raises `BatchError` (`IOError`, `FileNotFound`) where the
+        folder had to stay in its place; what cannot be deleted in the trash is left to the next start.
 
     Raises:
-        BatchError: `InvalidQueryParameterValue` for a folder without `recursive`, `IOError`.
+        BatchError: `InvalidQueryParameterValue` for a folder without `recursive`, `FileNotFound`, `IOError`.
     """
-    try:
-        if not entry.is_directory or entry.path.is_symlink():
+    folder = entry.is_directory and not entry.path.is_symlink()
+    if folder and not recursive:
+        raise BatchError(
+            "InvalidQueryParameterValue",
+            QueryParameterName="recursive",
+            QueryParameterValue="false",
+            Reason="The file is a directory; it can only be deleted recursively.",
+        )
+    if not folder:
+        with _told():
             entry.path.unlink()
-        elif recursive:
-            shutil.rmtree(entry.path)
-        else:
-            raise BatchError(
-                "InvalidQueryParameterValue",
-                QueryParameterName="recursive",
-                QueryParameterValue="false",
-                Reason="The file is a directory; it can only be deleted recursively.",
-            )
+        return lambda: None
+    target = trash / uuid.uuid4().hex
+    try:
+        trash.mkdir(parents=True, exist_ok=True)
+        entry.path.rename(target)
+    except OSError:  # a mount point, or a folder that may not be moved
+        return lambda: _delete_tree(entry.path)
+    return lambda: shutil.rmtree(target, ignore_errors=True)
+
+
+def _delete_tree(folder: Path) -> None:
+    with _told():
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError:
         raise BatchError("FileNotFound") from None
     except OSError as error:

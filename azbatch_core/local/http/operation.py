@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from azbatch_core.local.http.aside import Work
     from azbatch_core.local.http.call import Call
     from azbatch_core.local.http.response import Response
 
-Handler: TypeAlias = "Callable[[Call], Response]"
+Handler: TypeAlias = "Callable[[Call], Response | Work]"
 Subject = Literal["pool", "job", "schedule", "task"]
 
 

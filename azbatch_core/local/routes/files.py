@@ -8,23 +8,29 @@ from azbatch_core.local.http import files
 from azbatch_core.local.http.conditions import check_conditions
 from azbatch_core.local.http.dates import wire_time_of
 from azbatch_core.local.http.response import Response
-from azbatch_core.local.routes.slices import page_of
+from azbatch_core.local.routes.slices import slice_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from azbatch_core.local.http.aside import Work
     from azbatch_core.local.http.call import Call
 
 
 _FILE_CONDITIONS = frozenset({"if-modified-since", "if-unmodified-since"})
 
 
-def list_files(call: Call) -> Response:
+def list_files(call: Call) -> Work:
     """GET …/files."""
-    recursive = call.query.flag("recursive")
-    entries = files.walk(_root(call), recursive=recursive)
-    documents, after = page_of((entry.document(call.url) for entry in entries), call.page())
-    return call.listing(documents, after)
+    entries = files.walk(_root(call), recursive=call.query.flag("recursive"))
+    page = call.page()
+
+    def work() -> Response:
+        matches = (entry for entry in entries if page.match is None or page.match({"name": entry.shown}))
+        found, after = slice_of(matches, page)
+        return call.listing([entry.document(call.url) for entry in found], after)
+
+    return work
 
 
 def download(call: Call) -> Response:
@@ -46,10 +52,17 @@ def properties(call: Call) -> Response:
     return Response(call.operation.status, headers)
 
 
-def delete(call: Call) -> Response:
+def delete(call: Call) -> Work:
     """DELETE …/files/{filePath}."""
-    files.delete(files.find(_root(call), call.ids["filePath"]), recursive=call.query.flag("recursive"))
-    return call.done()
+    entry = files.find(_root(call), call.ids["filePath"])
+    # What comes to its place from here on is another folder: a task that is tried again makes one.
+    rest = files.delete(entry, recursive=call.query.flag("recursive"), trash=call.engine.trash)
+
+    def work() -> Response:
+        rest()
+        return call.done()
+
+    return work
 
 
 def _root(call: Call) -> Path:

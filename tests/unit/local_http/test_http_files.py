@@ -180,8 +180,19 @@ def test_a_root_behind_a_link_works(root, tmp_path):
     assert [entry.name for entry in files.walk(tmp_path / "link", recursive=False)] == ["stdout.txt", "wd"]
 
 
-def test_a_folder_is_deleted_only_recursively(root):
-    assert code(files.delete, files.find(root, "wd"), recursive=False) == "InvalidQueryParameterValue"
-    files.delete(files.find(root, "stdout.txt"), recursive=False)
-    files.delete(files.find(root, "wd"), recursive=True)
+def test_a_folder_is_deleted_only_recursively(root, tmp_path):
+    trash = tmp_path / "trash"
+    refused = code(files.delete, files.find(root, "wd"), recursive=False, trash=trash)
+    assert refused == "InvalidQueryParameterValue"
+    files.delete(files.find(root, "stdout.txt"), recursive=False, trash=trash)()
+    rest = files.delete(files.find(root, "wd"), recursive=True, trash=trash)
     assert list(root.iterdir()) == []
+    rest()
+    assert list(trash.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_moved_is_deleted_where_it_is(root, tmp_path):
+    trash = tmp_path / "trash"
+    trash.write_text("no folder")
+    files.delete(files.find(root, "wd"), recursive=True, trash=trash)()
+    assert [path.name for path in root.iterdir()] == ["stdout.txt"]
