@@ -164,6 +164,7 @@ def test_tasks(batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask) -> None:
     assert len(azbatch("tasks", "j", "--state", "waiting").out.splitlines()) == 2
     document = json.loads(azbatch("tasks", "j", "--json").out)
     assert set(document[0]) == {
+        "again",
         "id",
         "state",
         "exit_code",
