@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from azbatch_core.cli import recent
 from azbatch_core.cli.client import open_job, split_reference
 from azbatch_core.cli.each import each
 from azbatch_core.cli.lazy import command, json_option
+from azbatch_core.cli.output import paint_state
+
+if TYPE_CHECKING:
+    from azbatch_core.service.handle import JobHandle
 
 
 @command("cancel")
@@ -21,10 +27,11 @@ def cancel(*, jobs: tuple[str, ...], as_json: bool) -> None:
 
     def end(reference: str) -> str:
         with open_job(reference) as job:
-            if not job.exists():
+            ended = job.cancel()
+            if not ended and not job.exists():
                 return f"there is no job {job.handle}; nothing to cancel"
-            job.cancel()
-            return f"cancelled {job.handle}; `azbatch delete {job.handle}` removes it"
+            remark = f"cancelled {job.handle}" if ended else _as_it_is(job)
+            return f"{remark}; `azbatch delete {job.handle}` removes it"
 
     _check(jobs)
     each(jobs, end, as_json=as_json)
@@ -50,6 +57,16 @@ def delete(*, jobs: tuple[str, ...], waiting: bool, as_json: bool) -> None:
 
     _check(jobs)
     each(jobs, remove, as_json=as_json)
+
+
+def _as_it_is(job: JobHandle) -> str:
+    """What became of a job that could not be cancelled any more."""
+    state = job.status().state
+    if state == "cancelled":
+        return f"cancelled {job.handle}"  # before, or just now by a request whose answer was lost
+    if state.final:
+        return f"{job.handle} was over already: {paint_state(state.value, err=True)}"
+    return f"{job.handle} is being ended already"
 
 
 def _check(jobs: tuple[str, ...]) -> None:

@@ -216,12 +216,15 @@ class JobHandle:
 
         return logs.read(self._connection, self.id, task_id, stream, follow=follow, member=member)
 
-    def cancel(self) -> None:
+    def cancel(self) -> bool:
         """End the job: running tasks are ended, the others never start; the record stays.
 
         Cancelling a job that is over, or that is not there any more, is fine.
+
+        Returns:
+            False if there was nothing to end: it was over already, about to be, or not there.
         """
-        lifecycle.cancel(self._connection, self.id)
+        return lifecycle.cancel(self._connection, self.id)
 
     def delete(self, *, wait: bool = False, timeout: float = 600.0) -> None:
         """Remove the job, its tasks and their files. A job that is not there is fine.

@@ -43,22 +43,22 @@ def test_cancelling_ends_the_job_and_keeps_its_record_and_output(client: AzureBa
 
 def test_cancelling_twice_is_fine(client: AzureBatch, make_job: Make) -> None:
     job = client.submit(make_job(["sleep", "60"])).job
-    job.cancel()
-    job.cancel()
+    assert job.cancel()
+    assert not job.cancel()
     assert job.wait(WITHIN).state is JobState.CANCELLED
-    job.cancel()
+    assert not job.cancel()
 
 
 def test_cancelling_a_finished_job_does_not_change_its_end(client: AzureBatch, make_job: Make) -> None:
     job = client.submit(make_job(["true"])).job
     job.wait(WITHIN)
-    job.cancel()
+    assert not job.cancel()
     assert job.status().state is JobState.SUCCEEDED
 
 
 def test_cancelling_and_deleting_a_job_that_is_not_there_is_fine(client: AzureBatch) -> None:
     job = client.job("never-was-there")
-    job.cancel()
+    assert not job.cancel()
     job.delete()
     job.delete(wait=True)
 

@@ -22,11 +22,17 @@ _GONE = frozenset({"JobBeingDeleted", "JobNotFound"})
 _POOL_GONE = frozenset({"PoolBeingDeleted", "PoolNotFound"})
 
 
-def cancel(connection: Connection, job_id: str) -> None:
-    """End a job and keep its record; returns once the service has accepted. A job that is over is fine."""
+def cancel(connection: Connection, job_id: str) -> bool:
+    """End a job and keep its record; returns once the service has accepted. A job that is over is fine.
+
+    Returns:
+        Whether there was something to end: False where the service had ended the job, or was about to.
+    """
     from azbatch_core.service.connect import sdk
 
-    _unless(_OVER, lambda: connection.call(sdk.terminate_job, connection.client, job_id, CANCEL_REASON))
+    return _unless(
+        _OVER, lambda: connection.call(sdk.terminate_job, connection.client, job_id, CANCEL_REASON)
+    )
 
 
 def delete(connection: Connection, job_id: str, *, wait: bool = False, timeout: float = 600.0) -> None:
@@ -60,15 +66,17 @@ def delete_pool(connection: Connection, pool_id: str, *, wait: bool = False, tim
         _until_gone(connection, "pools", pool_id, timeout)
 
 
-def _unless(done: frozenset[str], act: Callable[[], object]) -> None:
-    """Do it, unless the service says that it is done already."""
+def _unless(done: frozenset[str], act: Callable[[], object]) -> bool:
+    """Do it, unless the service says that it is done already; whether it was not."""
     try:
         act()
     except NotFound:
-        return
+        return False
     except AzBatchError as error:
         if error.code not in done:
             raise
+        return False
+    return True
 
 
 def _once_terminated(connection: Connection, job_id: str, timeout: float, act: Callable[[], object]) -> None:

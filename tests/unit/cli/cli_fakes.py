@@ -65,6 +65,7 @@ class FakeJob:
     reason: str | None = None
     raises: dict[str, BaseException] = field(default_factory=dict)
     there: bool = True
+    goes_on: bool = True
     gang_members: dict[str, tuple[MemberStatus, ...]] = field(default_factory=dict)
     on_cancel: Callable[[], object] = lambda: None
     calls: list[tuple[Any, ...]] = field(default_factory=list)
@@ -129,9 +130,10 @@ class FakeJob:
     def exists(self) -> bool:
         return self.there
 
-    def cancel(self) -> None:
+    def cancel(self) -> bool:
         self._called("cancel")
         self.on_cancel()
+        return self.there and self.goes_on
 
     def delete(self, *, wait: bool = False, timeout: float = 600.0) -> None:  # noqa: ARG002 - the real signature
         self._called("delete", wait)

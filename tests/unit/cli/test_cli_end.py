@@ -7,6 +7,7 @@ import pytest
 
 from azbatch_core.cli.recent import remember, remembered
 from azbatch_core.errors import Conflict
+from azbatch_core.service.states import JobState
 from azbatch_core.service.summaries import PoolSummary
 
 if TYPE_CHECKING:
@@ -19,6 +20,23 @@ def test_cancel_keeps_the_record(batch: FakeBatch, azbatch: Azbatch) -> None:
     assert batch.fake_job.calls == [("cancel",), ("cancel",)]
     assert batch.opened == [None, "prod"]
     assert "cancelled local:a" in result.err
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (JobState.SUCCEEDED, "local:a was over already: succeeded; `azbatch delete local:a` removes it"),
+        (JobState.FAILED, "local:a was over already: failed; `azbatch delete local:a` removes it"),
+        (JobState.RUNNING, "local:a is being ended already; `azbatch delete local:a` removes it"),
+        (JobState.CANCELLED, "cancelled local:a; `azbatch delete local:a` removes it"),
+    ],
+)
+def test_what_is_over_is_not_called_cancelled(
+    batch: FakeBatch, azbatch: Azbatch, state: JobState, said: str
+) -> None:
+    batch.fake_job.goes_on, batch.fake_job.state = False, state
+    result = azbatch("cancel", "a")
+    assert (result.code, result.err) == (0, f"azbatch: {said}\n")
 
 
 def test_one_that_fails_does_not_keep_the_others(batch: FakeBatch, azbatch: Azbatch) -> None:
@@ -96,7 +114,7 @@ def test_a_job_that_is_not_there_is_fine_and_said(verb: str, batch: FakeBatch, a
     result = azbatch(verb, "nope")
     assert (result.code, result.out) == (0, "")
     assert result.err == f"azbatch: there is no job local:nope; nothing to {verb}\n"
-    assert batch.fake_job.calls == []
+    assert batch.fake_job.calls == ([("cancel",)] if verb == "cancel" else [])
 
 
 def test_a_pool_that_is_not_there_is_fine_and_said(batch: FakeBatch, azbatch: Azbatch) -> None:
