@@ -100,3 +100,26 @@ def test_a_service_that_came_back_at_another_address_is_found(
             assert shell.run("local", "start").returncode == 0
         assert job.status().state == "succeeded"
         assert batch.account.endpoint != before
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"),
+    [
+        (
+            ("throttle", "retry-after=0"),
+            r"The request rate is too high\. .*\[TooManyRequests\]; trying again in \d\.\d s",
+        ),
+        (("unavailable",), r"The server is currently unable .*\[ServerBusy\]; trying again in \d\.\d s"),
+        (("reset",), "no answer from the local service, trying again"),
+    ],
+)
+def test_a_busy_answer_is_not_called_a_lost_one(shell: Shell, kind: tuple[str, ...], told: str) -> None:
+    name, *fields = kind
+    fault = ("local", "fault", "add", name, "operation=create_task*", "count=2", *fields)
+    assert shell.run("local", "start").returncode == 0
+    assert shell.run(*fault).returncode == 0
+    done = shell.run("run", "--", "echo", "x")
+    assert (done.returncode, done.stdout) == (0, "x\n"), done.stderr
+    warned = [line for line in done.stderr.splitlines() if "warning" in line]
+    assert warned
+    assert all(re.fullmatch(f"azbatch: warning: {told}", line) for line in warned), warned

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from azbatch_core.errors import ConfigurationError
-from azbatch_core.service.connect import credentials, local, sending
+from azbatch_core.service.connect import credentials, error_mapping, local, sending
 from azbatch_core.service.connect.clock import Clock
 from azbatch_core.service.connect.retry import RetrySettings
 
@@ -193,13 +193,20 @@ class Connection:
             on_answer=self._note_answer,
             answered=lambda: self._answered,
             on_silence=self._find_again if self._follows else lambda: None,
-            on_retry=self._remark_once if self._follows else sending.remark,
+            on_retry=self._remark if self._follows else sending.remark,
         )
 
     def _note_answer(self) -> None:
         self._answered, self._silent = True, False
 
-    def _remark_once(self, *_: object) -> None:
+    def _remark(self, error: BaseException, seconds: float) -> None:
+        """Tell an answer that asks to come again from an answer that did not come."""
+        if error_mapping.reply_of(error) is not None:
+            sending.remark(error, seconds)
+        else:
+            self._remark_once()
+
+    def _remark_once(self) -> None:
         """A word on an outage of the local service, once for all requests that wait."""
         with self._lock:
             first, self._silent = not self._silent, True
