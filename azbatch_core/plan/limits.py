@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from azbatch_core.specs import Shell, command_warnings
+from azbatch_core.specs.command import MAX_STRING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from azbatch_core.specs import Command, EnvironmentVariable
     from azbatch_core.specs.command import OperatingSystem
-
-MAX_STRING = 128 * 1024
-"""Bytes of one argument, or of one ``NAME=VALUE``, with the NUL at its end (MAX_ARG_STRLEN, execve(2))."""
 
 _RULE = "Linux takes less than 128 KiB and will not start the command"
 
@@ -24,11 +22,16 @@ def program_warnings(
     """What a user should know of a command and its own variables before it is sent."""
     yield from command_warnings(command)
     if os == "linux":
-        yield from _too_long(command)
-        yield from too_long_variables(variables)
+        yield from too_long(command, variables)
 
 
-def _too_long(command: Command) -> Iterator[str]:
+def too_long(command: Command, variables: Iterable[EnvironmentVariable]) -> Iterator[str]:
+    """What of a command and its variables Linux refuses, so that the command never starts."""
+    yield from _too_long_words(command)
+    yield from too_long_variables(variables)
+
+
+def _too_long_words(command: Command) -> Iterator[str]:
     if isinstance(command, Shell):
         if _bytes(command.script) >= MAX_STRING:
             yield (

@@ -60,7 +60,7 @@ def plan(job: JobSpec, facts: AccountFacts, *, streaming: bool = False) -> Plan:
     task_ids = _assign_ids(job.tasks, ids)
     tasks = tuple(planner.plan_as(task_id, spec) for task_id, spec in zip(task_ids, job.tasks, strict=True))
     if not streaming:
-        refuse_hopeless(tasks)
+        refuse_hopeless(tasks, context.os)
     planner.mark()
     price, basis = _price(pool, context, facts)
     body = job_body(job, job_id, stamp, pool, facts, dependencies=dependencies, os=context.os)

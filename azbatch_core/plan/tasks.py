@@ -9,7 +9,7 @@ from azbatch_core.plan import gangs, member_logs
 from azbatch_core.plan.bodies import Body, constraints, program
 from azbatch_core.plan.globs import has_wildcard
 from azbatch_core.plan.images import check_image
-from azbatch_core.plan.limits import program_warnings
+from azbatch_core.plan.limits import program_warnings, too_long
 from azbatch_core.plan.model import PlannedTask
 from azbatch_core.plan.nodes import needs_of
 from azbatch_core.plan.outputs import fixed_blobs, output_files
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Resources,
         TaskSpec,
     )
+    from azbatch_core.specs.command import OperatingSystem
 
 MAX_REQUEST = 1024 * 1024
 """The bytes that a request with tasks may have (BatchTaskGroup.task_values)."""
@@ -272,21 +273,32 @@ def is_oversized(size: int) -> bool:
     return size + ENVELOPE > MAX_REQUEST
 
 
-def refuse_hopeless(tasks: Sequence[PlannedTask]) -> None:
-    """Refuse tasks of which not one can be sent: a job would be left behind with nothing in it.
+def refuse_hopeless(tasks: Sequence[PlannedTask], os: OperatingSystem | None = None) -> None:
+    """Refuse tasks of which not one can be sent, or be started by a node: nothing would come of the job.
+
+    Args:
+        tasks: All of the job.
+        os: What the nodes run; None where not known.
 
     Raises:
-        SpecError: There are tasks, and every one of them is oversized.
+        SpecError: There are tasks, and every one of them is such a one.
     """
-    if not tasks or not all(is_oversized(task.size) for task in tasks):
+    if not tasks or not all(is_oversized(task.size) or _never_starts(task, os) for task in tasks):
         return
     first = tasks[0]
+    if not is_oversized(first.size):
+        raise located(SpecError(str(_never_starts(first, os)), field="tasks"), first.id)
     whole = f"task {first.id!r} is" if len(tasks) == 1 else f"every task is too large, {first.id!r} is"
     raise SpecError(
         f"{whole} {first.size:,} bytes as sent, and Batch takes less than {MAX_REQUEST:,}",
         field="tasks",
         hint=TOO_LARGE_HINT,
     )
+
+
+def _never_starts(task: PlannedTask, os: OperatingSystem | None) -> str | None:
+    """Why no node can start a task; None if one can."""
+    return next(too_long(task.spec.command, task.spec.environment), None) if os == "linux" else None
 
 
 def located(error: SpecError, task_id: str | None) -> SpecError:

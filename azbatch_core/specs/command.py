@@ -19,6 +19,8 @@ from azbatch_core.specs.names import check_text
 from azbatch_core.specs.problems import mask_text, problem, relocate, show
 
 OperatingSystem = Literal["linux", "windows"]
+MAX_STRING: Final = 128 * 1024
+"""Bytes of one argument, or of one ``NAME=VALUE``, with the NUL at its end (MAX_ARG_STRLEN, execve(2))."""
 
 _SHELL_SIGNS: Final = re.compile(r"\$\{?[A-Za-z_]\w*|\$\(|^(?:&&|\|\|?|;|[12]?>>?|<|2>&1)$|&&|;$|`")
 _SHELLS: Final = frozenset(

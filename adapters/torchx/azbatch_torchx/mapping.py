@@ -25,7 +25,7 @@ from azbatch_core import (
 from azbatch_core.specs import slug
 from azbatch_core.specs.known_sizes import check_vm_size
 from azbatch_core.specs.problems import mask_text
-from azbatch_torchx import gangs, mounts, stamp, workspace
+from azbatch_torchx import checks, gangs, mounts, stamp, workspace
 from azbatch_torchx.options import NO_LIMIT, REGISTRY_PASSWORD
 from azbatch_torchx.roles import GPU_MODEL, INFINIBAND, VM_SIZE
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 _MAX_DISPLAY_NAME: Final = 1024
 _ONE_NODE: Final = 1
-_NOT_GIVEN: Final = -1  # TorchX's null resource
 # Output into a file is followed line by line; TorchX's own schedulers (this machine's, Slurm's) set it, too.
 _UNBUFFERED: Final = {"PYTHONUNBUFFERED": "1"}
 _OUTPUT: Final = OutputFile(file_pattern="../std*.txt", container="azbatch-logs")
@@ -85,7 +84,7 @@ def to_job(
     Raises:
         SpecError: Something in it cannot run on Batch, or a run option is wrong.
     """
-    _check(app, roles)
+    checks.check(app, roles)
     pool = _pool(roles, options)
     if local:
         _check_size(pool)
@@ -138,21 +137,6 @@ def with_images(job: JobSpec, places: Mapping[str, str]) -> JobSpec:
     return job.replace(tasks=tuple(tasks))
 
 
-def _check(app: AppLike, roles: Sequence[RoleLike]) -> None:
-    if not roles:
-        raise SpecError("the app has no role: there is nothing to run", field="roles")
-    if not app.name.strip():
-        raise SpecError("the app has no name", field="name", hint="give one")
-    if name := stamp.taken(app.metadata):
-        raise SpecError(f"the app's metadata {name!r} has a name that azbatch itself uses", field="metadata")
-    names = [role.name for role in roles]
-    if not all(name.strip() for name in names):
-        raise SpecError("a role has no name: logs and status are told by it", field="name", hint="give one")
-    for name in names:
-        if names.count(name) > 1:
-            raise SpecError(f"two roles are called {name!r}: logs and status could not tell them apart")
-
-
 def _task_ids(names: Iterable[str]) -> list[str]:
     """An id for each role's task: its name where that is an id, unique whatever the case."""
     ids: list[str] = []
@@ -167,8 +151,8 @@ def _task(
     role: RoleLike, task_id: str, roles: Sequence[RoleLike], options: RunOptions, notes: list[str]
 ) -> TaskSpec:
     try:
-        _check_role(role)
-        _check_replicas(role, notes)
+        checks.check_role(role)
+        checks.check_replicas(role, notes)
         return TaskSpec(id=task_id, **_fields(role, options, notes), retry=_retry(role, len(roles)))
     except SpecError as error:
         failure = SpecError(f"role {role.name!r}: {error.message}", field=error.field, hint=error.hint)
@@ -210,36 +194,6 @@ def _archives(role: RoleLike) -> tuple[str, ...]:
     """The archive of the role's workspace, if it has one."""
     name = role.metadata.get(workspace.METADATA)
     return (str(name),) if name else ()
-
-
-def _check_role(role: RoleLike) -> None:
-    if not role.entrypoint.strip():
-        raise SpecError("has no entrypoint: there is nothing to run", field="entrypoint")
-    if role.max_retries < 0:
-        raise SpecError(
-            f"max_retries={role.max_retries} is less than none", field="max_retries", hint="use 0"
-        )
-    amounts = {"cpu": role.resource.cpu, "memMB": role.resource.memMB, "gpu": role.resource.gpu}
-    for name, amount in amounts.items():
-        if amount < _NOT_GIVEN or (amount == 0 and name != "gpu"):
-            raise SpecError(
-                f"{name}={amount} is no amount of it", field="resource", hint="ask for more, or -1: not given"
-            )
-
-
-def _check_replicas(role: RoleLike, notes: list[str]) -> None:
-    if role.num_replicas < 1:
-        raise SpecError(f"has {role.num_replicas} replicas: at least one must run", field="num_replicas")
-    if role.min_replicas is not None and role.min_replicas > role.num_replicas:
-        raise SpecError(
-            f"min_replicas is {role.min_replicas}, which is more than its {role.num_replicas} replicas",
-            field="min_replicas",
-        )
-    if role.min_replicas is not None and role.min_replicas < role.num_replicas:
-        notes.append(
-            f"role {role.name!r}: min_replicas is {role.min_replicas}, and Batch starts all or none:"
-            f" it runs at {role.num_replicas}"
-        )
 
 
 def _container(role: RoleLike, options: RunOptions, extra: Sequence[str]) -> ContainerSpec:

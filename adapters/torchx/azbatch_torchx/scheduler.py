@@ -371,8 +371,9 @@ def _complain(error: AzBatchError) -> None:
 
 def _replaced(role: specs.Role, app_id: str) -> specs.Role:
     """The role with its macros replaced; of several replicas each node fills in its own number."""
-    from azbatch_torchx import gangs
+    from azbatch_torchx import checks, gangs
 
+    checks.check_types(role)
     replica_id = "0" if role.num_replicas == 1 else gangs.REPLICA_ID
     return compat.replaced(role, app_id=app_id, replica_id=replica_id, rank0_env=gangs.RANK0_ENV)
 

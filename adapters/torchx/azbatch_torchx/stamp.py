@@ -82,7 +82,7 @@ def own_metadata(metadata: Mapping[str, str]) -> dict[str, str]:
 
 def taken(names: Iterable[str]) -> str | None:
     """A name of metadata that an app may not use; None if all are free."""
-    return next((name for name in names if _is_taken(name)), None)
+    return next((name for name in names if _is_taken(str(name))), None)
 
 
 def _is_taken(name: str) -> bool:

@@ -168,8 +168,24 @@ LONG = 128 * 1024
     ],
 )
 def test_what_linux_will_not_start(local: AccountFacts, task: dict[str, Any], words: str | None):
-    found = warnings(local, **task)
+    """A warning where another task runs; an error where none does."""
+    given, good = TaskSpec(**{"command": ["true"], **task}), TaskSpec(command=["true"])
+    found = plan(JobSpec(name="j", tasks=[given, good]), local).warnings
     assert found == () if words is None else words in found[0]
+    if words is None:
+        plan(JobSpec(name="j", tasks=[given]), local)
+        return
+    with pytest.raises(SpecError) as caught:
+        plan(JobSpec(name="j", tasks=[given, given]), local)
+    assert words.removeprefix("task 1: ") in str(caught.value)
+    assert "x" * 99 not in str(caught.value)
+
+
+def test_tasks_that_cannot_start_and_those_that_cannot_be_sent_are_hopeless_together(local: AccountFacts):
+    fat = [TaskSpec(command=["echo", "x" * size]) for size in (LONG, 2_000_000)]
+    for tasks in (fat, fat[::-1]):
+        with pytest.raises(SpecError, match=r"task '1'|every task"):
+            plan(JobSpec(name="j", tasks=tasks), local)
 
 
 def test_what_linux_will_not_start_around_the_tasks(local: AccountFacts):

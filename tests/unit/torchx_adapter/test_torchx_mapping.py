@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import shlex
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from torchx_fakes import App, BindMount, DeviceMount, Resource, Role, VolumeMount
 
 from azbatch_core import ExistingPool, JobSpec, ManagedPool, SpecError, TaskSpec
 from azbatch_core.specs.command import command_line
-from azbatch_torchx import gangs, mapping, mounts, stamp
+from azbatch_torchx import checks, gangs, mapping, mounts, stamp
 from azbatch_torchx.options import RunOptions
 
 
@@ -84,7 +86,7 @@ def test_ids_fit_whatever_the_names(app_name: str) -> None:
     job_id = mapping.job_id_of(app_name, "0a1b2c3d")
     assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", job_id)
     assert job_id.endswith("-0a1b2c3d")
-    role = Role(name=app_name)
+    role = Role(name=app_name.replace("/", "+"))
     job = mapping.to_job(App(app_name, [role]), [role], job_id, RunOptions(), "0.7.0").job
     assert re.fullmatch(r"[A-Za-z0-9_-]{1,64}", job.tasks[0].id or "")
 
@@ -121,6 +123,50 @@ def test_an_app_of_an_older_version_is_still_one() -> None:
 )
 def test_a_job_of_somebody_else_has_no_stamp(metadata: dict[str, str]) -> None:
     assert stamp.read(metadata) is None
+
+
+LONG = 128 * 1024
+
+
+@pytest.mark.parametrize(
+    ("role", "said"),
+    [
+        (Role(name="a/b"), "the role 'a/b' has a slash in its name: `torchx log"),
+        (
+            Role(env={"KEY": "x" * LONG}),
+            "role 'trainer': the variable KEY has 131,076 bytes: Linux takes less",
+        ),
+        (Role(args=["a", "ä" * LONG]), "role 'trainer': argument 2 has 262,144 bytes"),
+        (Role(entrypoint="x" * LONG), "role 'trainer': the entrypoint has 131,072 bytes"),
+        (Role(args=["x" * (LONG // 2)] * 2, num_replicas=2), "role 'trainer': all that its command says has"),
+    ],
+)
+def test_what_no_node_could_start_or_nobody_could_name_is_refused(role: Role, said: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        job_of(Role(name="other"), role)
+    assert str(caught.value).startswith(said)
+    assert "xxx" not in str(caught.value)
+
+
+def test_long_texts_that_still_fit() -> None:
+    words = ["x" * (LONG - 1)] * 2
+    assert job_of(Role(args=words, env={"K": "x" * (LONG - 3)})).tasks[0].command[-1] == words[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"env": {"SEED": 17}}, "role 'trainer': the variable 'SEED' must be text, not int"),
+        ({"env": {"SEED": None}}, "role 'trainer': the variable 'SEED' must be text, not NoneType"),
+        ({"env": {3: "x"}}, "role 'trainer': the name of the variable 3 must be text, not int"),
+        ({"args": ["--lr", 0.1]}, "role 'trainer': args[1] must be text, not float"),
+        ({"entrypoint": Path("run.sh")}, "role 'trainer': entrypoint must be text, not PosixPath"),
+    ],
+)
+def test_what_is_no_text_is_named(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        checks.check_types(Role(**changes))
+    assert str(caught.value).startswith(said)
 
 
 @pytest.mark.parametrize("policy", ["APPLICATION", "REPLICA", "ROLE"])
