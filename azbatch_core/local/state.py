@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _KEY_BYTES = 64
 _POLL_SECONDS = 0.01
 _HOLD_SECONDS = 0.5
+_NEEDED = ("endpoint", "account_name", "account_key")
 _PID_WIDTH = 20  # whatever was there is written over
 _OWN = (
     "identity.json",
@@ -182,7 +183,7 @@ class StateDirectory:
         """What the service, or one that was killed, announced; it may be of another version.
 
         Fields that this version does not know are passed over, those that are missing are empty. Without a
-        process id, an address and a key it is none, nor is what no service wrote.
+        process id, an address, a name and a key it is none, nor is what no service wrote.
         """
         try:
             found = json.loads((self.path / "endpoint.json").read_text(encoding="utf-8"))
@@ -194,7 +195,7 @@ class StateDirectory:
         pid = texts.pop("pid")
         if type(pid) is not int or pid < 1 or not all(isinstance(text, str) for text in texts.values()):
             return None
-        return Endpoint(pid=pid, **texts) if texts["endpoint"] and texts["account_key"] else None
+        return Endpoint(pid=pid, **texts) if all(texts[name] for name in _NEEDED) else None
 
     def running(self) -> Endpoint | None:
         """Where the service listens; None when none is alive, or it is still starting."""

@@ -25,13 +25,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+
+def strip(file: Path) -> None:
+    """Leave what says where, and lose the key."""
+    found = json.loads(file.read_text())
+    file.write_text(json.dumps({name: found[name] for name in ("pid", "endpoint")}))
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "gone": lambda file: file.unlink(),
     "empty": lambda file: file.write_text(""),
     "broken": lambda file: file.write_text("{"),
     "binary": lambda file: file.write_bytes(b"\xff\xfe"),
     "a list": lambda file: file.write_text("[1]"),
-    "without a key": lambda file: file.write_text(json.dumps({"pid": os.getpid(), "endpoint": "http://x"})),
+    "without a key": strip,
     "of numbers": lambda file: file.write_text(
         json.dumps({"pid": os.getpid(), "endpoint": 1, "account_key": 2})
     ),
@@ -57,6 +64,16 @@ def test_a_service_says_again_where_it_listens(path: Path, damage: Callable[[Pat
     damage(path / "endpoint.json")
     assert start(path) == first
     assert json.loads((path / "endpoint.json").read_text()) == first
+
+
+def test_commands_find_a_service_whose_word_was_damaged(path: Path, damage: Callable[[Path], object]) -> None:
+    pid = start(path)["pid"]
+    damage(path / "endpoint.json")
+    done = Shell(path.parent).run("jobs", "--json", AZBATCH_LOCAL_DIR=str(path))
+    assert (done.returncode, done.stdout) == (0, "[]\n")
+    announced = StateDirectory(path).running()
+    assert announced is not None
+    assert announced.pid == pid
 
 
 @pytest.mark.parametrize("verb", ["stop", "reset"])

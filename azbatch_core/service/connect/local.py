@@ -35,6 +35,7 @@ _STOPPED_GRACE = 1.5
 _KILLED_GRACE = 8.0
 _LOOK_AGAIN = 0.1
 _ITS_MARK = "azbatch local: "
+_NEEDED = ("endpoint", "account_name", "account_key")
 _GIVEN: set[str] = set()
 
 
@@ -104,7 +105,8 @@ def _read(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         # Not there, or half written by a service that is starting: nothing to talk to yet either way.
         return None
-    return document if isinstance(document, dict) and "endpoint" in document else None
+    whole = isinstance(document, dict) and all(isinstance(document.get(name), str) for name in _NEEDED)
+    return document if whole else None
 
 
 def _answers(found: Mapping[str, Any]) -> bool:
