@@ -108,18 +108,28 @@ def test_a_missing_extra_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("state")
 @pytest.mark.parametrize(
-    ("starter", "words"),
+    ("starter", "words", "kind"),
     [
-        (Starter(1, "", "Traceback\n  ...\nOSError: no space left on device\n"), "no space left on device"),
-        (Starter(-9), "exit code -9"),
-        (Starter(0, "not json"), "exit code 0"),
+        (
+            Starter(1, "", "Traceback\n  ...\nOSError: no space left on device\n"),
+            "no space left on device",
+            ServiceUnavailable,
+        ),
+        (Starter(1, "", "azbatch local: the disk is full\n"), "the disk is full", ServiceUnavailable),
+        (Starter(2, "", "azbatch local: it is no account\n"), "it is no account", ConfigurationError),
+        (Starter(-9), "exit code -9", ServiceUnavailable),
+        (Starter(0, "not json"), "exit code 0", ServiceUnavailable),
     ],
 )
-def test_a_failed_start_is_one_line(starter: Starter, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_start_is_one_line(
+    starter: Starter, words: str, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
     use(monkeypatch, starter)
-    with pytest.raises(ConfigurationError) as caught:
+    with pytest.raises((ConfigurationError, ServiceUnavailable)) as caught:
         local_account()
+    assert type(caught.value) is kind
     assert words in caught.value.message
+    assert "azbatch local:" not in caught.value.message
     assert "\n" not in str(caught.value)
 
 
@@ -129,7 +139,7 @@ def test_a_start_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None
         raise subprocess.TimeoutExpired(command, options["timeout"])
 
     monkeypatch.setattr(subprocess, "run", hang)
-    with pytest.raises(ConfigurationError, match="within 60 seconds"):
+    with pytest.raises(ServiceUnavailable, match="within 60 seconds"):
         local_account()
 
 
