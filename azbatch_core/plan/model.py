@@ -9,6 +9,8 @@ from azbatch_core.plan.secrets import mask
 from azbatch_core.specs.problems import mask_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from azbatch_core.plan.scaling import Scaling
     from azbatch_core.plan.tasks import TaskPlanner
     from azbatch_core.specs import JobSpec, TaskSpec
@@ -157,12 +159,16 @@ class Plan:
             "reasons": [mask_text(text) for text in self.reasons],
         }
 
-    def to_table(self, *, warnings: bool = False) -> str:
+    def to_table(
+        self, *, warnings: bool = False, formula: bool = True, commands: Mapping[str, str] | None = None
+    ) -> str:
         """The plan as text for people, without secrets and colours.
 
         Args:
             warnings: Whether the warnings are part of it.
+            formula: Whether the pool's formula is, beside the words about it.
+            commands: What to show of tasks, by their ids, where their command lines say less to a person.
         """
         from azbatch_core.plan.render import plain
 
-        return plain(self, warnings=warnings)
+        return plain(self, warnings=warnings, with_formula=formula, commands=commands)

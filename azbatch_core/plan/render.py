@@ -12,7 +12,7 @@ from azbatch_core.specs.problems import mask_text
 from azbatch_core.specs.units import format_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
@@ -38,9 +38,16 @@ class _Sheet:
     warnings: list[str]
 
 
-def plain(plan: Plan, *, warnings: bool = False, max_rows: int = MAX_ROWS) -> str:
+def plain(
+    plan: Plan,
+    *,
+    warnings: bool = False,
+    max_rows: int = MAX_ROWS,
+    with_formula: bool = True,
+    commands: Mapping[str, str] | None = None,
+) -> str:
     """The plan as text: what and where, then a table of tasks."""
-    sheet = _sheet(plan, max_rows)
+    sheet = _sheet(plan, max_rows, with_formula=with_formula, commands=commands)
     label = max(len(name) for name, _ in sheet.facts)
     lines = [f"{name:<{label}}  {text}".rstrip() for name, text in sheet.facts]
     if sheet.rows:
@@ -87,18 +94,20 @@ def rich_plan(plan: Plan, *, warnings: bool = False, max_rows: int = MAX_ROWS) -
     return Group(*parts)
 
 
-def _sheet(plan: Plan, max_rows: int) -> _Sheet:
-    rows = _rows(plan.tasks, max_rows)
+def _sheet(
+    plan: Plan, max_rows: int, *, with_formula: bool = True, commands: Mapping[str, str] | None = None
+) -> _Sheet:
+    rows = _rows(plan.tasks, max_rows, commands or {})
     used = [place for place in range(len(_COLUMNS)) if place == 0 or any(row[place] for row in rows)]
     return _Sheet(
-        facts=[(name, mask_text(text)) for name, text in _facts(plan)],
+        facts=[(name, mask_text(text)) for name, text in _facts(plan, with_formula=with_formula)],
         columns=[_COLUMNS[place] for place in used],
         rows=[[row[place] for place in used] for row in rows],
         warnings=[mask_text(text) for text in plan.warnings],
     )
 
 
-def _facts(plan: Plan) -> Iterator[tuple[str, str]]:
+def _facts(plan: Plan, *, with_formula: bool) -> Iterator[tuple[str, str]]:
     body = mask(plan.job_body)
     yield "job", f"{plan.job_id} on the account {plan.account}"
     yield "pool", _pool(plan.pool)
@@ -108,11 +117,12 @@ def _facts(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "why" if place == 0 else "", reason
     if plan.pool.scaling is not None:
         yield "scale", words(plan.pool.scaling)
-        for place, line in enumerate(formula(plan.pool.scaling).splitlines()):
+        lines = formula(plan.pool.scaling).splitlines() if with_formula else ()
+        for place, line in enumerate(lines):
             yield "" if place else "formula", line
     limit = plan.job.wall_time
     yield "ends", f"after {format_duration(limit)} at the latest" if limit else "has no limit"
-    yield from _shared(body)
+    yield from _shared(plan, body)
     count = len(plan.tasks)
     size = sum(task.size for task in plan.tasks)
     yield "tasks", f"{count:,} ({size:,} bytes to send)" if count else "none in the spec"
@@ -125,13 +135,14 @@ def _price(plan: Plan, price: float) -> str:
     return f"${price:.4g} an hour{spot} ({plan.price_basis}), as long as the pool has its nodes"
 
 
-def _shared(body: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What all tasks of the job share."""
+def _shared(plan: Plan, body: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What all tasks of the job share, as far as somebody asked for it."""
     variables = body.get("commonEnvironmentSettings", [])
     if variables:
         yield "environment", _short(" ".join(f"{entry['name']}={entry['value']}" for entry in variables))
+    parts = {"preparation": plan.job.preparation, "release": plan.job.release}
     for key, name in (("jobPreparationTask", "preparation"), ("jobReleaseTask", "release")):
-        if key in body:
+        if parts[name] is not None:
             yield name, _short(body[key]["commandLine"])
 
 
@@ -150,20 +161,20 @@ def _pool(pool: PlannedPool) -> str:
     return ", ".join(parts)
 
 
-def _rows(tasks: Sequence[PlannedTask], most: int) -> list[list[str]]:
+def _rows(tasks: Sequence[PlannedTask], most: int, commands: Mapping[str, str]) -> list[list[str]]:
     """A row for each task; of many the first ones, and the last ones that often depend on them."""
     if len(tasks) <= most:
-        return [_row(task) for task in tasks]
+        return [_row(task, commands) for task in tasks]
     last = most // 5
     gap = [f"… {len(tasks) - most:,} more", *[""] * (len(_COLUMNS) - 1)]
     return [
-        *(_row(task) for task in tasks[: most - last]),
+        *(_row(task, commands) for task in tasks[: most - last]),
         gap,
-        *(_row(task) for task in tasks[len(tasks) - last :]),
+        *(_row(task, commands) for task in tasks[len(tasks) - last :]),
     ]
 
 
-def _row(task: PlannedTask) -> list[str]:
+def _row(task: PlannedTask, commands: Mapping[str, str]) -> list[str]:
     body = task.body
     settings = body.get("containerSettings")
     return [
@@ -173,7 +184,7 @@ def _row(task: PlannedTask) -> list[str]:
         str(task.spec.gang.nodes) if task.spec.gang else "",
         _after(body.get("dependsOn", {})),
         settings["imageName"] if settings else "",
-        _short(mask_text(_command(task))) or "(the image's own)",
+        _short(mask_text(commands.get(task.id) or _command(task))) or "(the image's own)",
         " ".join(mask_text(name) for name in task.outputs),
     ]
 

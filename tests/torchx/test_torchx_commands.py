@@ -106,7 +106,19 @@ def test_a_dry_run_shows_the_plan_and_makes_nothing(torchx: Commands, batch: Azu
     assert ended.code == 0, ended.err
     for word in ("app ", "pool ", "why ", "image ", "tasks ", "echo"):
         assert word in ended.out
+    assert "idleSamples" not in ended.out
     assert {job.id for job in batch.jobs()} == before
+
+
+def test_a_dry_run_shows_what_the_user_runs_not_what_is_around_it(torchx: Commands) -> None:
+    (torchx.folder / "a.txt").write_text("hi")
+    words = ("--dryrun", "utils.sh", "--num_replicas", "2", "cat", "a.txt", "it's")
+    ended = torchx("run", "-s", "azure_batch", "-cfg", "account=here", *words)
+    (row,) = [line for line in ended.out.splitlines() if line.startswith("sh ")]
+    assert " sh -c 'cat " in row
+    assert "tar -xzf" not in ended.out
+    assert "note: 1 file of the workspace, unpacked where the command starts" in ended.out
+    assert "release" not in ended.out
 
 
 def test_a_dry_run_needs_no_credential(torchx: Commands) -> None:

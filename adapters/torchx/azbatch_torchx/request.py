@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
-from azbatch_torchx import app_ids
+from azbatch_torchx import app_ids, stamp
 
 if TYPE_CHECKING:
     from azbatch_core import Plan
@@ -41,5 +42,8 @@ class Request:
         return app_ids.join(self.plan.account, self.plan.job_id)
 
     def __str__(self) -> str:
-        table = self.plan.to_table(warnings=True)
-        return "\n".join([f"app  {self.app_id}", table, *(f"note: {note}" for note in self.notes)])
+        app = stamp.read(self.plan.job.metadata)
+        commands = {role.task: shlex.join((role.entrypoint, *role.args)) for role in app.roles} if app else {}
+        table = self.plan.to_table(warnings=True, formula=False, commands=commands)
+        sent = [f"{one.words} of the workspace, unpacked where the command starts" for one in self.archives]
+        return "\n".join([f"app  {self.app_id}", table, *(f"note: {note}" for note in (*self.notes, *sent))])

@@ -320,8 +320,7 @@ def _delivered(client: AzureBatch, request: Request) -> Request:
 
     for archive in request.archives:
         sent = client.stage(archive.path, workspace.CONTAINER, archive.name)
-        files = "1 file" if archive.files == 1 else f"{archive.files} files"
-        compat.LOG.info("the workspace: %s%s", files, "" if sent else ", unchanged in storage")
+        compat.LOG.info("the workspace: %s%s", archive.words, "" if sent else ", unchanged in storage")
     if not request.images:
         return request
     from azbatch_torchx import building, mapping

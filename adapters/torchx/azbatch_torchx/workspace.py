@@ -60,6 +60,11 @@ class Archive:
     name: str
     files: int
 
+    @property
+    def words(self) -> str:
+        """How much it is."""
+        return "1 file" if self.files == 1 else f"{self.files} files"
+
 
 def _made(path: Path, files: int) -> Archive:
     digest = hashlib.sha256()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
@@ -71,6 +72,17 @@ def test_warnings_are_shown_when_asked_for(cloud: AccountFacts):
     planned = plan(pi().replace(pool={"nodes": 1}), cloud)
     assert "warning: pool azb-" in planned.to_table(warnings=True)
     assert "warning: " not in planned.to_table()
+
+
+def test_the_table_leaves_out_the_formula_and_shows_other_commands_where_it_is_told_to(local: AccountFacts):
+    tasks = [TaskSpec(id=name, command=["echo", name]) for name in ("a", "b")]
+    planned = plan(JobSpec(name="j", tasks=tasks), local)
+    assert "idleSamples" in planned.to_table()
+    text = planned.to_table(formula=False, commands={"a": "what a does"})
+    assert "idleSamples" not in text
+    assert "up to 4 nodes" in text
+    for line in (r"a .*what a does$", r"b .*echo b$"):
+        assert re.search(line, text, re.MULTILINE)
 
 
 def test_long_and_many_lined_commands_stay_on_one_line(local: AccountFacts):
