@@ -19,6 +19,7 @@ from azbatch_core.service.manage import lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
     from pathlib import Path
     from types import TracebackType
 
@@ -286,6 +287,12 @@ class AzureBatch:
         from azbatch_core.service.accounts.check import check
 
         return check(self._connection)
+
+    def virtual_time(self) -> datetime | None:
+        """What time it is for a local service whose clock is moved by hand; None for all other services."""
+        from azbatch_core.service.documents.virtual_time import virtual_time
+
+        return virtual_time(self._connection)
 
     def close(self) -> None:
         """Close the connections. The client cannot be used afterwards."""

@@ -189,6 +189,7 @@ def follow(
         try:
             if pump is not None:
                 pump.start()
+            say_if_time_stands(job, quiet=quiet)
             status = job.wait(timeout, on_update)
             if pump is not None:
                 pump.finish()
@@ -209,6 +210,14 @@ def follow(
 def too_many_to_follow(tasks: int) -> bool:
     """Whether output is left to `azbatch logs` unless asked for."""
     return tasks > _MOST_FOLLOWED_TASKS
+
+
+def say_if_time_stands(job: JobHandle, *, quiet: bool = False) -> None:
+    """Whoever waits for a job by a virtual clock may wait for ever, unless somebody moves it."""
+    now = None if quiet else job.virtual_time()
+    if now is not None and not job.status().state.final:
+        at = f"{now:%Y-%m-%d %H:%M:%S} UTC"
+        info(f"the local service's clock stands at {at}: `azbatch local advance` moves it")
 
 
 def say_way_back(handle: str) -> None:

@@ -25,6 +25,8 @@ from azbatch_core.cli.recent import complete_job
 from azbatch_core.cli.tables import print_members, print_tasks
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from azbatch_core.service.states import JobStatus
     from azbatch_core.service.summaries import JobSummary
 
@@ -57,6 +59,7 @@ _COLUMNS = (
 def jobs(*, everyone: bool, states: tuple[str, ...], limit: int | None, as_json: bool) -> None:
     """List the jobs that you submitted, the newest first."""
     with open_batch() as batch:
+        now = None if as_json else batch.virtual_time()
         # A state is only known once a job's tasks have been counted, which costs a request for each job.
         newest = batch.jobs(mine=not everyone, limit=None if states else limit)
         listed = list(islice((job for job in newest if not states or job.state.value in states), limit))
@@ -64,7 +67,7 @@ def jobs(*, everyone: bool, states: tuple[str, ...], limit: int | None, as_json:
     if as_json:
         print_json([{**jsonable(job), "total": job.total} for job in listed])
         return
-    print_table(_COLUMNS, map(_row, listed), empty=_none(states, others=others))
+    print_table(_COLUMNS, [_row(job, now) for job in listed], empty=_none(states, others=others))
 
 
 def _none(states: tuple[str, ...], *, others: bool) -> str:
@@ -77,13 +80,13 @@ def _none(states: tuple[str, ...], *, others: bool) -> str:
     )
 
 
-def _row(job: JobSummary) -> tuple[str, ...]:
+def _row(job: JobSummary, now: datetime | None) -> tuple[str, ...]:
     return (
         job.id,
         job.state.value,
         f"{job.succeeded + job.failed}/{job.total}",
         str(job.failed) if job.failed else "-",
-        ago(job.created),
+        ago(job.created, now),
         span(job.ended - job.created) if job.ended and job.created else "-",
         job.user or "-",
         job.pool_id or "-",

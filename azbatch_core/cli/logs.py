@@ -8,7 +8,7 @@ import click
 
 from azbatch_core.cli import exits
 from azbatch_core.cli.client import open_job
-from azbatch_core.cli.follow import LogWriter, say_way_back
+from azbatch_core.cli.follow import LogWriter, say_if_time_stands, say_way_back
 from azbatch_core.cli.lazy import command
 from azbatch_core.cli.progress import Progress
 from azbatch_core.cli.recent import complete_job
@@ -38,6 +38,8 @@ def logs(*, job: str, task: str | None, member: int | None, following: bool, str
     """
     with open_job(job, task) as handle:
         prefix = task is None and handle.status().total > 1
+        if following:
+            say_if_time_stands(handle)
         with Progress(quiet=True) as progress:
             writer = LogWriter(progress, prefix=prefix, members=member is None)
             try:

@@ -25,6 +25,8 @@ from azbatch_core.cli.progress import info, warn
 from azbatch_core.errors import NotFound
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from azbatch_core.service.summaries import PoolSummary
 
 _COMMANDS = {
@@ -68,13 +70,14 @@ def list_pools(*, as_json: bool) -> None:
 def _list(*, as_json: bool) -> None:
     with open_batch() as batch:
         found = list(batch.pools())
+        now = None if as_json else batch.virtual_time()
     if as_json:
         print_json([jsonable(pool) for pool in found])
     else:
-        print_table(_COLUMNS, map(_row, found), empty="No pools.")
+        print_table(_COLUMNS, [_row(pool, now) for pool in found], empty="No pools.")
 
 
-def _row(pool: PoolSummary) -> tuple[str, ...]:
+def _row(pool: PoolSummary, now: datetime | None) -> tuple[str, ...]:
     return (
         pool.id,
         _state(pool),
@@ -82,7 +85,7 @@ def _row(pool: PoolSummary) -> tuple[str, ...]:
         f"{pool.spot_nodes}/{pool.target_spot_nodes}",
         str(pool.task_slots_per_node),
         pool.vm_size.lower().removeprefix("standard_"),
-        ago(pool.created),
+        ago(pool.created, now),
         "; ".join(pool.errors),
     )
 

@@ -14,6 +14,7 @@ from azbatch_core.service.watch.watcher import wait, watch
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Collection, Iterator, Sequence
+    from datetime import datetime
 
     from azbatch_core.service.connect.connection import Connection
     from azbatch_core.service.states import JobStatus, MemberStatus, TaskState, TaskStatus
@@ -243,6 +244,12 @@ class JobHandle:
         from azbatch_core.service.watch.why import why
 
         return why(self._connection, self.id)
+
+    def virtual_time(self) -> datetime | None:
+        """As `AzureBatch.virtual_time`, of the job's account."""
+        from azbatch_core.service.documents.virtual_time import virtual_time
+
+        return virtual_time(self._connection)
 
     def files(self, task_id: str) -> Iterator[FileInfo]:
         """The files of a task on its node, subfolders included.

@@ -66,6 +66,7 @@ class FakeJob:
     raises: dict[str, BaseException] = field(default_factory=dict)
     there: bool = True
     goes_on: bool = True
+    time: datetime | None = None
     gang_members: dict[str, tuple[MemberStatus, ...]] = field(default_factory=dict)
     on_cancel: Callable[[], object] = lambda: None
     calls: list[tuple[Any, ...]] = field(default_factory=list)
@@ -137,6 +138,9 @@ class FakeJob:
 
     def delete(self, *, wait: bool = False, timeout: float = 600.0) -> None:  # noqa: ARG002 - the real signature
         self._called("delete", wait)
+
+    def virtual_time(self) -> datetime | None:
+        return self.time
 
     def why(self) -> list[Explanation]:
         self._called("why")
@@ -249,6 +253,9 @@ class FakeBatch:
     def nodes(self, pool_id: str) -> Iterator[NodeSummary]:  # noqa: ARG002 - the real signature
         self._called("nodes")
         return iter(self.found_nodes)
+
+    def virtual_time(self) -> datetime | None:
+        return self.fake_job.time
 
     def check(self) -> AccountCheck:
         return self.account_check

@@ -592,3 +592,20 @@ def test_lines_of_several_tasks_name_task_and_member(
     batch.fake_job.listed = [make_task("t"), make_task("g", nodes=2)]
     batch.fake_job.chunks = [LogChunk("g", "stdout", "one\n", member=1), LogChunk("t", "stdout", "plain\n")]
     assert azbatch("logs", "j").out == "[g/1] one\n[t] plain\n"
+
+
+@pytest.mark.usefixtures("two_jobs")
+def test_ages_are_counted_by_a_virtual_clock(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.found_pools = [PoolSummary("p", "active", "steady", "d2", created=T0)]
+    batch.fake_job.time = T0 + 3 * DAY
+    assert [line.split()[4] for line in azbatch("jobs").out.splitlines()[1:]] == ["2d", "3d"]
+    assert " 3d" in azbatch("pools").out
+
+
+def test_following_output_by_a_virtual_clock_says_that_it_stands(batch: FakeBatch, azbatch: Azbatch) -> None:
+    batch.fake_job.time, batch.fake_job.state = T0, JobState.RUNNING
+    said = "azbatch: the local service's clock stands at 2026-03-01 00:00:00 UTC"
+    assert azbatch("logs", "-f", "j").err.startswith(said)
+    assert azbatch("logs", "j").err == ""
+    batch.fake_job.state = JobState.SUCCEEDED
+    assert azbatch("logs", "-f", "j").err == ""
