@@ -114,14 +114,24 @@ def _check_common(job: JobSpec, pool: PoolContext, facts: AccountFacts, notes: N
         for text in program_warnings(part.command, part.environment, pool.os):
             notes.add(text, part.id)
     if pool.os == "linux":
-        for text in too_long_variables(job.environment):
-            notes.add(text)
+        _check_environment(job, notes)
     if job.pool is None or isinstance(job.pool, ExistingPool) or job.pool.start_task is None:
         return
     check_start_task_urls(job.pool.start_task.resource_files, facts.now, notes)
     start = job.pool.start_task
     for text in program_warnings(start.command, start.environment, pool.os):
         notes.add(f"the start task: {text}")
+
+
+def _check_environment(job: JobSpec, notes: Notes) -> None:
+    """Refuse a variable of the job that keeps every task from starting: one that no task sets otherwise."""
+    for variable in job.environment:
+        for text in too_long_variables([variable]):
+            if job.tasks and not any(
+                own.name == variable.name for task in job.tasks for own in task.environment
+            ):
+                raise SpecError(text, field="environment")
+            notes.add(text)
 
 
 def _price(pool: PlannedPool, context: PoolContext, facts: AccountFacts) -> tuple[float | None, str | None]:

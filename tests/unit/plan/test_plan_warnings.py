@@ -191,7 +191,10 @@ def test_tasks_that_cannot_start_and_those_that_cannot_be_sent_are_hopeless_toge
 def test_what_linux_will_not_start_around_the_tasks(local: AccountFacts):
     fat = {"command": ["echo", "x" * LONG]}
     job = {"preparation": fat, "environment": {"B": "x" * LONG}, "pool": {"start_task": fat}}
-    text = "\n".join(warnings(local, job))
+    with pytest.raises(SpecError, match="the variable B has 131,074 bytes: Linux") as caught:
+        warnings(local, job)
+    assert caught.value.field == "environment"
+    text = "\n".join(warnings(local, job, environment={"B": "short"}))
     assert "task jobpreparation: argument 1" in text
     assert "\nthe variable B has" in text
     assert "the start task: argument 1" in text
