@@ -221,7 +221,7 @@ def test_quotas_refuse_pools_and_jobs(client: BatchClient, pool: Any, fault: Any
     fault("quota", pools=1, jobs=0)
     refusals = []
     for call in (
-        lambda: client.create_pool(models.BatchPoolCreateOptions(id="more", vm_size="standard_d2s_v3")),
+        lambda: client.create_pool(bodies.pool("more")),
         lambda: run(client, name),
     ):
         with pytest.raises(HttpResponseError) as caught:
