@@ -123,7 +123,8 @@ def test_a_gang_that_loses_a_node_is_pending_and_runs_again(scheduler: Any, tmp_
         batch.resize_pool(pool_id, nodes=1)
         described = wait(scheduler, app_id, AppState.PENDING)
         assert [one.state for one in described.roles_statuses[0].replicas] == [AppState.PENDING] * 2
-        assert described.msg.startswith("task role: it was on a node before, and it waits to start again")
+        needs = "it has 1 node, and a gang needs 2 at once - azbatch pools resize"
+        until(lambda: needs in scheduler.describe(app_id).msg, "it does not say what it waits for")
         batch.resize_pool(pool_id, nodes=2)
     assert wait(scheduler, app_id, AppState.SUCCEEDED).num_restarts == 1
     assert [stdout(scheduler, app_id, k=k) for k in range(2)] == [["again\n"]] * 2

@@ -67,11 +67,12 @@ def test_macros_are_replaced_once_in_arguments_and_variables(scheduler: Any) -> 
 @pytest.mark.parametrize("name", ["/", "a/b.c", "x" * 200, "Ünï"])
 def test_any_name_of_app_and_role(scheduler: Any, name: str) -> None:
     app = app_of("true", name=name)
-    app.roles.append(dataclasses.replace(app.roles[0], name=f"ROLE{name}"))
+    role = f"ROLE{name.replace('/', '+')}"
+    app.roles.append(dataclasses.replace(app.roles[0], name=role))
     app_id = submit(scheduler, app)
     assert len(app_id.partition(":")[2]) <= 64
     described = wait(scheduler, app_id, AppState.SUCCEEDED)
-    assert [role.name for role in described.roles] == ["role", f"ROLE{name}"]
+    assert [role.name for role in described.roles] == ["role", role]
 
 
 def test_of_several_roles_a_failed_one_ends_the_app(scheduler: Any) -> None:

@@ -16,6 +16,7 @@ from torchx.util.types import to_dict
 from torchx.version import __version__ as torchx_version
 
 from azbatch_core.errors import SpecError
+from azbatch_torchx import options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,8 +107,15 @@ class RunOpts(specs.runopts):
         """All options, those that are not given by their defaults.
 
         Raises:
-            Refused: A text is of another type than its option; in the command `torchx` a SpecError.
+            Refused: There is no option of a name, or a text is of another type than its option; in the
+                command `torchx` a SpecError.
         """
+        if not how.get("ignore_unknown"):
+            try:
+                unknown = [name for name in cfg if self.get(name) is None]
+                options.refuse_unknown(dict.fromkeys(unknown), [name for name, _ in self])
+            except SpecError as error:
+                raise refusal(str(error)) from None
         resolved: dict[str, Any] = super().resolve(self._typed(cfg), **how)
         return resolved
 
