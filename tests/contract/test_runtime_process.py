@@ -75,6 +75,7 @@ async def test_what_cannot_be_started_is_told(tmp_path: Path, command: str) -> N
     async with rig_of(tmp_path) as rig:
         outcome = await rig.run(command)
         assert (outcome.exit_code, code_of(outcome)) == (None, "CommandLaunchFailed")
+        assert (rig.read(), rig.read("stderr.txt")) == ("", "")
 
 
 async def test_too_many_arguments_are_told(tmp_path: Path) -> None:

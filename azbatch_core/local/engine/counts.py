@@ -36,6 +36,11 @@ class Counts:
         self.slots[new] += slots
 
     @property
+    def waiting(self) -> int:
+        """Active tasks that wait for others."""
+        return self.tasks["active"] - self.ready
+
+    @property
     def unfinished(self) -> int:
         """Tasks that are not completed."""
         return self.tasks["active"] + self.tasks["running"]

@@ -187,8 +187,8 @@ def _complete(
     acts = judged and job.state == "active" and job.spec["onTaskFailure"] == "performexitoptionsjobaction"
     effect = consequence(execution.spec, exit_code, failed, acts=acts)
     satisfied = judged and effect.satisfied
-    depended = satisfied and job.spec["usesTaskDependencies"]
-    first = depended and not account.store.tasks.is_satisfied(execution.seq)
+    counts = account.counts[job.key]
+    first = satisfied and counts.waiting > 0 and not account.store.tasks.is_satisfied(execution.seq)
     expires = None
     if started is not None:
         expires = retention.expiry(ended, execution.spec["constraints"]["retentionTime"])
@@ -203,7 +203,7 @@ def _complete(
         expires=expires,
         satisfied=satisfied,
     )
-    account.counts[job.key].move("running", "succeeded" if failed is None else "failed", execution.counted)
+    counts.move("running", "succeeded" if failed is None else "failed", execution.counted)
     if started is not None:
         node.tasks_run += 1
         node.tasks_succeeded += failed is None

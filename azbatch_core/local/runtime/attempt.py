@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from azbatch_core.local.runtime.failures import (
     failure,
     stop_failure,
 )
-from azbatch_core.local.runtime.host import OUTPUT_FLAGS
+from azbatch_core.local.runtime.host import make_output_files
 from azbatch_core.local.runtime.scripted import scripted
 
 if TYPE_CHECKING:
@@ -145,15 +144,20 @@ class Attempt:
             raise scripted(fault, self.launch)
 
     def _prepare(self) -> Path:
-        """Empty folders, with the two output files: they exist even where no program is found."""
+        """Empty folders; with the output files, unless the command starts at once and makes them."""
         directory = directories.launch_directory(self.launch)
         try:
             self._make_empty(directory)
-            for name in ("stdout.txt", "stderr.txt"):
-                os.close(os.open(f"{directory}/{name}", OUTPUT_FLAGS, 0o644))
+            if not self._starts_at_once():
+                make_output_files(directory)
         except OSError as error:
             raise disk_failure("ResourceDirectoryCreateFailed", error) from error
         return directory
+
+    def _starts_at_once(self) -> bool:
+        launch = self.launch
+        before = launch.packages or launch.common_resource_files or launch.resource_files
+        return not (before or launch.fault or launch.container)
 
     def _make_empty(self, directory: Path) -> None:
         try:

@@ -104,9 +104,12 @@ class ProcessHost:
 
     def _spawn(self, command_line: str) -> subprocess.Popen[bytes]:
         try:
-            return spawn(
-                commandline.split(command_line), self._directory, self._environment, self._runtime.null
-            )
+            arguments = commandline.split(command_line)
+        except ValueError as error:
+            make_output_files(self._directory)
+            raise TaskFailure("CommandLaunchFailed", CommandLine=command_line, Message=str(error)) from error
+        try:
+            return spawn(arguments, self._directory, self._environment, self._runtime.null)
         except (FileNotFoundError, NotADirectoryError) as error:
             raise TaskFailure(
                 "CommandProgramNotFound", CommandLine=command_line, Message=_NOT_FOUND
@@ -116,6 +119,12 @@ class ProcessHost:
             raise TaskFailure(
                 "CommandLaunchFailed", CommandLine=command_line, Message=reason or type(error).__name__
             ) from error
+
+
+def make_output_files(directory: Path) -> None:
+    """Have the output files of a try, which exist whatever becomes of it."""
+    for name in ("stdout.txt", "stderr.txt"):
+        os.close(os.open(f"{directory}/{name}", OUTPUT_FLAGS, 0o644))
 
 
 def spawn(

@@ -35,7 +35,7 @@ _LOCAL_QUIET = 0.3
 # Seconds by which a change may be listed later than it says it happened: a node reports with its own clock
 # and when it can; on this machine there is one clock, and one process that keeps it.
 _MARGIN = 60.0
-_LOCAL_MARGIN = 0.2
+_LOCAL_MARGIN = 0.05
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Intervals:
     @classmethod
     def of(cls, connection: Connection) -> Intervals:
         """A service on this machine is asked often, a real one rarely."""
-        return cls(0.05, 1.0, 1.15) if connection.is_local else cls(0.5, 10.0)
+        return cls(0.05, 1.0, 1.2) if connection.is_local else cls(0.5, 10.0)
 
 
 @dataclass(frozen=True)
