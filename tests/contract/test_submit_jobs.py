@@ -169,7 +169,7 @@ def test_the_number_of_tasks_that_are_not_in_is_told_in_words_that_agree(
 
 
 def test_fat_tasks_are_spread_over_requests(client: AzureBatch, make_job: Make) -> None:
-    spec = make_job(*[["true", "x" * 200_000] for _ in range(12)])
+    spec = make_job(*[["true", *["x" * 100_000] * 2] for _ in range(12)])
     submission = client.submit(spec)
     submission.job.cancel()
     assert len(raw_tasks(client, submission.job.id)) == 12
