@@ -14,6 +14,8 @@ from files_endpoint import JOB_KEY
 from pulsar.client.exceptions import PulsarClientTransportError
 from pulsar_rig import Rig, until
 
+from azbatch_core.errors import ServiceUnavailable
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -130,3 +132,19 @@ def test_no_exception_has_a_secret_in_it(rig: Rig, fault: Callable[..., None], s
         error = error.__cause__ or error.__context__
     for secret in (JOB_KEY, LOGIN["password"], "broker-4711"):
         assert secret not in "\n".join(chain)
+    assert rig.batch.unstage("pulsar", f"{job.client.batch_id}/") == 0, "nor does storage keep one"
+
+
+def test_storage_that_goes_away_at_a_launch_is_told_with_what_may_stay(
+    rig: Rig, fault: Callable[..., None], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = rig.job("true")
+    fault("error", operation="create_job", code="InvalidRequestBody", status=400, count=1)
+
+    def away(*_: Any) -> int:
+        raise ServiceUnavailable("storage does not answer")
+
+    monkeypatch.setattr(type(job.new_client().runs._batch), "unstage", away)
+    with pytest.raises(PulsarClientTransportError, match="InvalidRequestBody"):
+        job.launch()
+    assert f"keys may stay in storage, in pulsar/{job.client.batch_id}/: storage does not" in caplog.text

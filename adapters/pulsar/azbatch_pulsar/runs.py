@@ -75,8 +75,19 @@ class Runs:
         return self._patiently(look, first)
 
     def launch(self, launch: Launch) -> None:
-        """Have the run on Batch; one that is there already is fine."""
-        self._patiently(lambda: self._launch(launch), launch.batch_id)
+        """Have the run on Batch; one that is there already is fine. A failure leaves no key in storage."""
+        try:
+            self._patiently(lambda: self._launch(launch), launch.batch_id)
+        except Exception:
+            self._withdraw(launch)
+            raise
+
+    def _withdraw(self, launch: Launch) -> None:
+        container, folder = launch.destination.storage_container, f"{launch.batch_id}/"
+        try:
+            self._batch.unstage(container, folder)
+        except AzBatchError as error:
+            LOG.warning("keys may stay in storage, in %s/%s: %s", container, folder, error)
 
     def _patiently(self, act: Callable[[], T], batch_id: str) -> T:
         began = self._clock()
