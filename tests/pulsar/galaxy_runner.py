@@ -41,7 +41,7 @@ def main() -> None:
         found[way] = [
             type(runner.client_manager).__name__,
             type(client).__name__,
-            client._first_id("7").rpartition("-")[2],
+            client._first.rpartition("-")[2],
             client.destination.cores,
             runner.use_mq,
             runner.poll,

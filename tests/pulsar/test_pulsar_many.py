@@ -49,7 +49,7 @@ def many(start_service: Callable[..., LocalBatch]) -> Iterator[tuple[Any, list[A
     pool = ManagedPool(vm_size="standard_d2s_v5", min_nodes=MANY, max_nodes=MANY)
 
     def submit(client: Any) -> None:
-        job_id = client._first_id(client.job_id)
+        job_id = client._first
         task = TaskSpec(id="pulsar", command=["sleep", "86400"])
         needs = Resources(cpus=2)
         batch.submit(

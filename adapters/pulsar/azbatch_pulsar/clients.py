@@ -70,11 +70,15 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         self.destination = parse(destination_params, destination_params.get("env") or ())
         endpoint = destination_params.get("files_endpoint")
         self.instance = self.destination.instance or job_ids.instance_of(endpoint)
-        self._external_id: str | None = destination_params.get("external_id")
         self._documents: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         self.removed_later: list[Callable[[], None]] | None = None
+        """Where `clean` leaves the removal to whoever set this: the Galaxy runner, in `finish_job`."""
         self.runs: Runs = client_manager.runs(self.destination.account, self.instance)
-        self._run = self._external_id or self._first_id(job_id)
+        self._run: str | None = destination_params.get("external_id")
+        """The run that this client is for: given, or chosen by `setup`. None for the job's last one."""
+        if self._run is None and job_ids.is_batch_id(self.instance, job_id):
+            self._run = job_id
+        self._first = job_ids.first_id(self.instance, job_id)
         super().__init__(destination_params, job_id, client_manager)
 
     def default_staging_directory(self, destination_params: Mapping[str, Any]) -> str:  # noqa: ARG002
@@ -84,28 +88,20 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
     @property
     def _staging(self) -> str:
         """Below the name of the run, so that its messages can be told from those of an earlier one."""
-        return f"{self.destination.staging}/{self._run}"
+        return f"{self.destination.staging}/{self._run or self._first}"
 
     @in_pulsars_words
     def setup(self, *args: Any, **kwargs: Any) -> Any:
         """Where the job's files will be, on the node of the run that a launch is for."""
-        self._run = self.runs.choose(self._first_id(str(self.job_id)), self.destination.storage_container)
+        self._run = self.runs.choose(self._first, self.destination.storage_container)
         self.destination_params["jobs_directory"] = self._staging
         self._set_job_directory()
         return super().setup(*args, **kwargs)
 
-    def _first_id(self, job_id: str) -> str:
-        return (
-            job_id if job_ids.is_batch_id(self.instance, job_id) else job_ids.first_id(self.instance, job_id)
-        )
-
     @property
     def batch_id(self) -> str:
-        """The id of the job's Batch job: the one that its launch gave, else that of its last run."""
-        job_id = self._external_id or str(self.job_id)
-        return (
-            job_id if job_ids.is_batch_id(self.instance, job_id) else self.runs.latest(self._first_id(job_id))
-        )
+        """The id of the Batch job: that of the client's run, else that of the job's last one."""
+        return self._run or self.runs.latest(self._first)
 
     def get_pulsar_app_config(
         self, pulsar_app_config: dict[str, Any] | None, **kwargs: Any
@@ -148,8 +144,9 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         pulsar_finish_container: Any,  # noqa: ARG002
     ) -> Any:
         message, app_config = self._documents
+        batch_id = self.batch_id
         launch = Launch(
-            batch_id=self._run,
+            batch_id=batch_id,
             staging=self._staging,
             job_directory=self.job_directory.job_directory,
             destination=self.destination,
@@ -160,8 +157,7 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
             app_config=app_config,
         )
         self.runs.launch(launch)
-        self._external_id = self._run
-        return ExternalId(self._run)
+        return ExternalId(batch_id)
 
     def look(self) -> dict[str, Any]:
         """Pulsar's status of the job by what Batch says: the full one when it is over."""
@@ -190,7 +186,7 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
     def clean(self) -> None:
         """Remove the job from Batch with all that it left there, unless the destination keeps jobs.
 
-        With a list in `removed_later`, that is left to whoever has the list.
+        With a list in `removed_later`, what would remove it is put there instead.
         """
         if self.destination.cleanup != "galaxy":
             return
