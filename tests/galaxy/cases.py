@@ -101,6 +101,19 @@ ENVIRONMENTS = (
     Environment("little_queue", "by_queue", WITH_LITTLE),
     Environment("much", "by_polling", {**IN_IMAGES, "azure_batch_memory": "512MiB"}),
     Environment("spot", "by_polling", ON_SPOT),
+    Environment("no_pool", "by_polling", {**ON_NODES, "azure_batch_pool": "not-there"}),
+    # Each would be submitted again, to an environment where it runs well.
+    *(
+        Environment(
+            name,
+            "by_polling",
+            {**ON_NODES, **wrong, "resubmit": [{"condition": "any_failure", "environment": "poll"}]},
+        )
+        for name, wrong in {
+            "typo": {"azure_batch_memmory": "8GiB"},
+            "no_account": {"azure_batch_account": "nobodys"},
+        }.items()
+    ),
 )
 """`here` is this machine itself, by Galaxy's own runner: what fails there is the rig's fault."""
 PLAN = Plan(RUNNERS, ENVIRONMENTS)

@@ -26,7 +26,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def jobs(user: GalaxyUser, pasted: Dataset, folder: Path) -> dict[str, Job]:
     """All jobs of this module, which run at the same time."""
     history = user.history("runs")
-    found = {"refused": history.run("cat_with_word", on="refused", input=pasted)}
+    found = {
+        on: history.run("cat_with_word", on=on, input=pasted)
+        for on in ("refused", "no_pool", "typo", "no_account")
+    }
     for on in ("queue", "relay", "poll", "unheard", "tus"):
         found[f"ok {on}"] = history.run("cat_with_word", on=on, input=pasted, word="third")
     for on in ("queue", "relay", "poll"):
@@ -64,6 +67,21 @@ def test_an_input_that_is_refused_is_an_error_with_its_reason(jobs: dict[str, Jo
     assert "could not bring the job's inputs to the node" in ended.info, ended
     assert "403" in ended.info, ended
     assert "job_key=" not in ended.info.replace("job_key=...", ""), ended
+
+
+@pytest.mark.parametrize(
+    ("on", "said"),
+    [
+        ("no_pool", "not-there"),
+        ("typo", "did you mean 'azure_batch_memory'?"),
+        ("no_account", "nobodys"),
+    ],
+)
+def test_what_is_never_sent_is_an_error_with_its_reason(jobs: dict[str, Job], on: str, said: str):
+    ended = jobs[on].wait()
+    assert (ended.state, ended.details["external_id"]) == ("error", None), ended
+    assert said in ended.info, ended
+    assert "\n" not in ended.info.strip(), ended
 
 
 def test_galaxy_submits_again_what_reached_its_wall_time(jobs: dict[str, Job], folder: Path):

@@ -3,6 +3,19 @@
 What Batch says is the truth. Where there is a message queue, results come by it as soon as they are there,
 and jobs are watched on Batch beside it: a message that gets lost, and a node or an image that is not there,
 end a job all the same. Imported by Galaxy only; for Galaxy 24.0 to 26.1.
+
+How a run comes to its end, and what is called then:
+
+| who hears | of what | then |
+|---|---|---|
+| `_look`, when Galaxy's monitor asks Batch | how the run stands, and how it ended | `_settle` |
+| `_update_job_state_for_status`, by message | an end with an exit code that no limit gives | `_finish` |
+| | any other end | nothing: Batch is asked |
+| `_settle` | an ending with a reason; a failed or lost run | `_fail` |
+| | complete, cancelled, or stopped by its user | `_finish` |
+| | none of these | `_go_on` |
+
+Both tell of most ends, from different threads: `_is_first` lets one of them through to Galaxy.
 """
 
 from __future__ import annotations
@@ -10,6 +23,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from galaxy import model
@@ -17,13 +31,15 @@ from galaxy.jobs.runners.pulsar import PARAMETER_SPECIFICATION_IGNORED, PulsarJo
 from pulsar.client.exceptions import PulsarClientTransportError
 from pulsar.managers import status
 
-from azbatch_core.errors import AzBatchError
+from azbatch_core.errors import AzBatchError, ConfigurationError, SpecError
 from azbatch_pulsar.clients import is_final
 from azbatch_pulsar.destination import is_queue, queue_params
 from azbatch_pulsar.managers import azure_manager
 from azbatch_pulsar.outages import Outages
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from azbatch_pulsar.results import Ending
 
 __all__ = ("PulsarAzureBatchJobRunner",)
@@ -34,6 +50,9 @@ CONTAINER: Final = "galaxy/pulsar-pod-staging:0.15.0.2"
 
 SUSPICIOUS: Final = (None, 124, 137, 143)
 """Exit codes that may come of a limit: then Batch is asked what happened before the job is called over."""
+
+WRONG: Final = "wrong_destination"
+"""A runner state of ours, for which no rule of Galaxy's has a job submitted again."""
 
 _REMEMBERED: Final = 100_000
 
@@ -65,7 +84,8 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
         self._ended: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._ending = threading.Lock()
         self._outages = Outages()
-        self._refused: dict[int, str] = {}
+        self._refused: dict[int, AzBatchError | PulsarClientTransportError] = {}
+        """Why jobs did not get on Batch: from the moment of it until Galaxy fails them, soon after."""
 
     def get_client_from_state(self, job_state: Any) -> Any:
         """The client of a job that was launched: it knows the id of its Batch job."""
@@ -75,17 +95,41 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
         client.removed_later = getattr(job_state, "removed_later", None)
         return client
 
-    def get_client_from_wrapper(self, job_wrapper: Any) -> Any:
-        """The client of a job to be launched; what is wrong with its destination is kept for its end."""
+    def queue_job(self, job_wrapper: Any) -> None:
+        """Launch a job. Where that cannot be, its user reads why, and not only that it is so."""
+        fail = job_wrapper.fail
+
+        def told(message: str, *args: Any, **kwargs: Any) -> None:
+            fail(str(self._refused.pop(job_wrapper.job_id, message)), *args, **kwargs)
+
+        job_wrapper.fail = told
         try:
-            return super().get_client_from_wrapper(job_wrapper)
+            super().queue_job(job_wrapper)
+        finally:
+            del job_wrapper.fail
+
+    def get_client_from_wrapper(self, job_wrapper: Any) -> Any:
+        """The client of a job to be launched; whatever keeps it from Batch is kept for the job's end."""
+        keeping = self._keeping_refusal(job_wrapper.job_id)
+        client = keeping(super().get_client_from_wrapper)(job_wrapper)
+        client.setup, client.launch = keeping(client.setup), keeping(client.launch)
+        return client
+
+    @contextmanager
+    def _keeping_refusal(self, job_id: int) -> Iterator[None]:
+        try:
+            yield
         except (AzBatchError, PulsarClientTransportError) as error:
-            LOG.error("(%s) cannot be sent to Azure Batch: %s", job_wrapper.job_id, error)  # noqa: TRY400  # one line
-            self._refused[job_wrapper.job_id] = str(error)
+            LOG.error("(%s) cannot be sent to Azure Batch: %s", job_id, error)  # noqa: TRY400  # one line
+            self._refused[job_id] = error
             raise
 
     def finish_job(self, job_state: Any) -> None:
-        """Finish a job; what is left of it on Batch goes once Galaxy has it all: it may be killed before."""
+        """Finish a job; what is left of it on Batch goes once Galaxy has it all: it may be killed before.
+
+        Galaxy cleans up in the midst of it. So the client (`get_client_from_state`) gets a list, and puts
+        into it what its `clean` would have removed.
+        """
         job_state.removed_later = []
         super().finish_job(job_state)
         try:
@@ -167,11 +211,17 @@ class PulsarAzureBatchJobRunner(PulsarJobRunner):
         message: str = "Job failed",
         full_status: dict[str, Any] | None = None,
     ) -> None:
-        """Fail a job, or have Galaxy submit it again where its rules say so; with what it wrote."""
+        """Fail a job, or have Galaxy submit it again where its rules say so; with what it wrote.
+
+        Galaxy calls it for a job that has no client, or no place on Batch, too: then there is a refusal. One
+        for what the destination says would come again, so no rule is asked.
+        """
         kept = full_status or getattr(job_state, "full_status", None)
         refused = self._refused.pop(job_state.job_wrapper.job_id, None)
         if refused is not None:
-            job_state.fail_message = refused
+            job_state.fail_message = str(refused)
+            if isinstance(refused.__cause__ or refused, (SpecError, ConfigurationError)):
+                job_state.runner_state = WRONG
         super().fail_job(job_state, exception=exception, message=message, full_status=kept)
 
     def _finish(self, job_state: Any) -> None:
