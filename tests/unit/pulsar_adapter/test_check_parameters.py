@@ -94,6 +94,27 @@ def test_a_runner_that_is_another_or_not_there_is_told(tmp_path: Path) -> None:
     assert "'queu' is none of `runners:`: local, queue" in line
 
 
+@pytest.mark.parametrize(
+    "load",
+    [
+        '"azbatch_pulsar.galxy:PulsarAzureBatchJobRunner"',
+        '"azbatch_pulsar.galaxy:PulsarAzureBatchRunner"',
+        '"no_such_module_here.runners:Own"',
+        "null",
+    ],
+)
+def test_a_runner_that_galaxy_would_not_find_is_told(tmp_path: Path, load: str) -> None:
+    line = refusal(tmp_path, JOB_CONF.replace(f'"{LOAD}"', load))
+    assert "the runner 'queue' has load: " in line
+    assert "which is not there" in line
+    assert f"load: {LOAD}" in line
+
+
+@pytest.mark.parametrize("load", ["azbatch_pulsar.galaxy", "json.decoder:OfTheSite"])
+def test_a_runner_may_be_named_by_its_module_or_be_the_site_s_own(tmp_path: Path, load: str) -> None:
+    assert found(tmp_path, JOB_CONF.replace(LOAD, load)).name == "small"
+
+
 def test_environments_and_runners_may_be_lists(tmp_path: Path) -> None:
     text = (
         f"runners: [{{id: azure, load: '{LOAD}'}}]\n"

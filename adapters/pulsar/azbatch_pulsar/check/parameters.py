@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from azbatch_core.errors import SpecError
@@ -74,9 +75,10 @@ def _runner(path: Path, runners: Mapping[str, dict[str, Any]], name: Any) -> dic
         listed = ", ".join(runners) or "none"
         raise SpecError(f"{path}: the environment's runner {name!r} is none of `runners:`: {listed}")
     runner = runners[name]
-    if str(runner.get("load")).startswith("galaxy."):
+    wrong_load = _wrong_load(str(runner.get("load") or ""))
+    if wrong_load is not None:
         given = f"the runner {name!r} has load: {runner.get('load')}"
-        raise SpecError(f"{path}: {given}, which does not know {PREFIX}…", hint=f"load: {LOAD}")
+        raise SpecError(f"{path}: {given}, {wrong_load}", hint=f"load: {LOAD}")
     given = runner.get("kwds", runner)
     wrong = [str(key) for key in given if str(key).startswith(PREFIX)]
     if wrong:
@@ -85,6 +87,25 @@ def _runner(path: Path, runners: Mapping[str, dict[str, Any]], name: Any) -> dic
             hint="what is about Azure belongs into the environment",
         )
     return dict(given)
+
+
+def _wrong_load(load: str) -> str | None:
+    """What is wrong with a runner's ``load``: Galaxy would start without the runner."""
+    module = load.partition(":")[0]
+    if load in {LOAD, LOAD.partition(":")[0]}:
+        return None
+    if module.startswith("galaxy."):
+        return f"which does not know {PREFIX}…"
+    if module.startswith("azbatch") or not _is_there(module):
+        return "which is not there"
+    return None  # a class of the site's own
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _load(path: Path) -> dict[str, Any]:
