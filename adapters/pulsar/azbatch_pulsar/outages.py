@@ -27,7 +27,7 @@ class Outages:
         """A job could not be asked about: the first one is a warning."""
         _, jobs = self._waiting.setdefault(account, (self._clock(), set()))
         level = logging.DEBUG if jobs else logging.WARNING
-        text = "(%s) account %s cannot be asked; its jobs go on, and it is asked again until it answers: %s"
+        text = "(%s) account %s cannot be asked; no job is given up, it is asked until it answers: %s"
         LOG.log(level, text, job_id, account, error)
         jobs.add(job_id)
 

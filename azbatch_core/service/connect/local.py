@@ -86,7 +86,8 @@ def wait_for_return(clock: Clock, remark: Callable[[], object]) -> AccountSpec:
     while found is None or not _answers(found):
         if clock.monotonic() - began >= (_STOPPED_GRACE if found is None else _KILLED_GRACE):
             raise LocalServiceStopped(
-                "the local service was stopped", hint="the next command starts it again, and its jobs go on"
+                "the local service was stopped",
+                hint="the next command starts it again, and what ran begins anew",
             )
         if not waited:
             remark()
