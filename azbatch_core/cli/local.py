@@ -26,7 +26,7 @@ _COMMANDS = {
     "open": Entry("azbatch_core.cli.local:open_page", "Open its page in the browser."),
     "fault": Entry("azbatch_core.cli.local_fault:fault", "Have things go wrong, on demand."),
     "advance": Entry("azbatch_core.cli.local:advance", "Move its virtual clock on."),
-    "stop": Entry("azbatch_core.cli.local:stop", "Stop it; jobs go on after the next start."),
+    "stop": Entry("azbatch_core.cli.local:stop", "Stop it; what runs begins anew after the next start."),
     "status": Entry("azbatch_core.cli.local:status", "Say whether it runs, and where."),
     "reset": Entry("azbatch_core.cli.local:reset", "Stop it and remove all its jobs, pools and files."),
 }
@@ -135,7 +135,10 @@ def advance(*, seconds: float | None, until_idle: bool, as_json: bool) -> None:
 
 @command("stop", account=False)
 def stop() -> None:
-    """Stop the local service. Its jobs stay and go on after the next start; one that does not run is fine."""
+    """Stop the local service; one that does not run is fine.
+
+    Its jobs stay, and go on after the next start; their tasks that run begin anew.
+    """
     call_service("stop")
     info("the local service is stopped")
 

@@ -77,6 +77,7 @@ def check(
     """Run Pulsar's own end-to-end check with a destination's parameters, and say where it fails.
 
     A small job goes the way of Galaxy's: inputs to a node, a tool, outputs back. Needs Pulsar, and no Galaxy.
+    That takes 10 to 40 seconds, and the minutes that a node takes to boot where there is none.
     Exits with 0 when all is well, with 1 when something is not. A job that failed stays, for its logs.
     """
     from azbatch_core.specs import Secret, parse_duration
