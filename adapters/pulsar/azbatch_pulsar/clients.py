@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pulsar.client.exceptions import PulsarClientTransportError
@@ -114,11 +115,23 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         config.setdefault("persistence_directory", f"{self._staging}/persisted_data")
         for key, value in self._queue_config().items():
             config.setdefault(key, value)
+        # Pulsar prepares and collects; the tool is a step of its own, also where it has no container.
+        kwargs |= {"manager_type": "coexecution", "wait_after_submission": False}
+        own_dependencies = "dependency_resolution" in config
         config = dict(super().get_pulsar_app_config(config, **kwargs))
+        if not own_dependencies and self.destination.runtime == "docker":
+            config |= self._dependencies_beside_the_job(config)
         manager = config["manager"] if "manager" in config else config["managers"][name]
         manager.setdefault("preprocess_action_max_retries", RETRIES)
         manager.setdefault("postprocess_action_max_retries", RETRIES)
         return config
+
+    def _dependencies_beside_the_job(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """What the submit step installs, in a folder that the tool's container sees, too."""
+        found = config.get("dependency_resolution")
+        folder = f"{self._staging}/dependencies"
+        text = json.dumps(found).replace("/pulsar_dependencies", folder)
+        return {} if found is None else {"dependency_resolution": json.loads(text)}
 
     def _queue_config(self) -> dict[str, Any]:
         """What the node needs to send messages; nothing by polling."""
@@ -129,12 +142,15 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
         return None
 
     def _pulsar_script_args(
-        self, manager_name: str, base64_job: str, base64_app_conf: str, wait_arg: str | None = None
+        self,
+        manager_name: str,
+        base64_job: str,
+        base64_app_conf: str,
+        wait_arg: str | None = None,  # noqa: ARG002  # our submit step never waits for the tool
     ) -> list[str]:
         """The arguments of Pulsar's scripts. Its documents go as files: there are passwords in them."""
         self._documents = (from_base64_json(base64_job), from_base64_json(base64_app_conf))
-        manager = [] if manager_name == "_default_" else ["--manager", manager_name]
-        return [*manager, *([wait_arg] if wait_arg else [])]
+        return [] if manager_name == "_default_" else ["--manager", manager_name]
 
     @in_pulsars_words
     def _launch_containers(
@@ -151,7 +167,7 @@ class LaunchesAzureContainersMixin(CoexecutionLaunchMixin):
             job_directory=self.job_directory.job_directory,
             destination=self.destination,
             pulsar_image=pulsar_submit_container.image,
-            tool_image=tool_container.image if tool_container else None,
+            tool_image=(tool_container or pulsar_submit_container).image,
             arguments=tuple(pulsar_submit_container.args),
             message=message,
             app_config=app_config,

@@ -31,9 +31,16 @@ if TYPE_CHECKING:
 TASK: Final = "pulsar"
 STEPS: Final = ("submit", "tool", "finish")
 DEFAULT_WALLTIME: Final = timedelta(days=7)
+_MARGIN: Final = timedelta(minutes=1)
+"""What a staging step may take beyond its timeout, to end by itself and say so."""
+_NOT_ON_PATH: Final = "on the node's PATH: set azure_batch_path to the folder that has it"
 _MIB: Final = 1024**2
-_REMOVE: Final = (
-    'docker ps -aq --filter "label=azbatch.job=$AZ_BATCH_JOB_ID" | xargs -r docker rm -f >/dev/null'
+_REMOVE_CONTAINERS: Final = (
+    'docker ps -aq --filter "label=azbatch.job=$AZ_BATCH_JOB_ID" | xargs -r docker rm -f >/dev/null; '
+)
+_REMOVE_FILES: Final = (
+    f'for wd in "$AZ_BATCH_NODE_ROOT_DIR/workitems/$AZ_BATCH_JOB_ID"/*/{TASK}/wd; do'
+    ' rm -rf "$wd/$AZ_BATCH_JOB_ID/secret" "$wd/staging"; done'
 )
 
 
@@ -46,7 +53,7 @@ class Launch:
         staging: The job's own folder, in the containers.
         job_directory: Pulsar's folder below it.
         pulsar_image: The image with Pulsar in it.
-        tool_image: The tool's; None where Pulsar itself runs the command and finds what it needs.
+        tool_image: The one that the tool runs in: Pulsar's where it has none of its own.
         arguments: Pulsar's own, for submit and finish alike.
         message: What Pulsar shall do. There are keys in it.
         app_config: How Pulsar is set up. There are passwords in it.
@@ -57,7 +64,7 @@ class Launch:
     job_directory: str
     destination: Destination
     pulsar_image: str
-    tool_image: str | None
+    tool_image: str
     arguments: tuple[str, ...]
     message: dict[str, Any] = field(repr=False)
     app_config: dict[str, Any] = field(repr=False)
@@ -92,10 +99,11 @@ def _settings(launch: Launch) -> str:
         "STAGING": launch.staging,
         "JOB_DIRECTORY": launch.job_directory,
         "PULSAR_IMAGE": launch.pulsar_image,
-        "TOOL_IMAGE": launch.tool_image or "",
+        "TOOL_IMAGE": launch.tool_image,
         "PULSAR_ARGUMENTS": " ".join(launch.arguments),
-        "WHERE_PULSAR": "on the node's PATH" if host else f"in the image {launch.pulsar_image}",
+        "WHERE_PULSAR": _NOT_ON_PATH if host else f"in the image {launch.pulsar_image}",
         "STAGE_SECONDS": int(wanted.stage_timeout.total_seconds()),
+        "STAGE_LIMIT": int((wanted.stage_timeout + _MARGIN).total_seconds()),
         "TOOL_SECONDS": int(_tool_time(wanted).total_seconds()),
         "SLOTS": max(1, int(wanted.cores)) if wanted.cores else "",
         "MEMORY_MB": memory // _MIB or "",
@@ -132,9 +140,10 @@ def job_of(launch: Launch) -> JobSpec:
     if wanted.strategy == "dependent_tasks":
         return JobSpec(**shared, pool=_own_pool(wanted), tasks=_dependent_tasks(launch))
     docker = wanted.runtime == "docker"
-    if docker:  # a container goes on when the task that started it is ended
-        shared["preparation"] = JobPreparation(command=shell(_REMOVE), elevated=True)
-        shared["release"] = JobRelease(command=shell(_REMOVE), elevated=True)
+    # A task that is ended can do nothing more: its containers would go on, its keys lie on the node.
+    remove = shell((_REMOVE_CONTAINERS if docker else "") + _REMOVE_FILES)
+    shared["preparation"] = JobPreparation(command=remove, elevated=docker)
+    shared["release"] = JobRelease(command=remove, elevated=docker)
     return JobSpec(**shared, pool=wanted.shared_pool(), tasks=(_single_task(launch, elevated=docker),))
 
 
@@ -154,7 +163,7 @@ def _dependent_tasks(launch: Launch) -> tuple[TaskSpec, ...]:
     """Each starts whatever became of the one before: outputs are always brought away."""
     wanted = launch.destination
     tasks: list[TaskSpec] = []
-    for step in STEPS if launch.tool_image else ("submit", "finish"):
+    for step in STEPS:
         tool = step == "tool"
         tasks.append(
             TaskSpec(
@@ -165,15 +174,15 @@ def _dependent_tasks(launch: Launch) -> tuple[TaskSpec, ...]:
                 output_files=_results(launch) if step == "finish" else (),
                 depends_on=(tasks[-1].id,) if tasks else (),
                 on_failure="satisfy",
-                wall_time=_tool_time(wanted) if tool else wanted.stage_timeout,
+                wall_time=_tool_time(wanted) if tool else wanted.stage_timeout + _MARGIN,
             )
         )
     return tuple(tasks)
 
 
-def _container(launch: Launch, image: str | None) -> ContainerSpec:
+def _container(launch: Launch, image: str) -> ContainerSpec:
     wanted = launch.destination
-    return ContainerSpec(image=image or "", run_options=tuple(_run_options(wanted)), registry=wanted.registry)
+    return ContainerSpec(image=image, run_options=tuple(_run_options(wanted)), registry=wanted.registry)
 
 
 def _own_pool(wanted: Destination) -> AutoPool:

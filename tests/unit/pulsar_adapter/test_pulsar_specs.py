@@ -20,7 +20,7 @@ SECRETS = ("key-0815", "broker-0815", "login-0815")
 ODD = ["plain", "it's", 'say "x"', "$HOME `id` $(id)", "two\nlines", "ü\t\\", "#;&|<>*?[]{}~!%"]
 
 
-def launch_of(tool_image: str | None = "tool:1", **given: Any) -> Launch:
+def launch_of(tool_image: str = "tool:1", **given: Any) -> Launch:
     return Launch(
         batch_id="galaxy-main-7",
         staging="/mnt/pulsar_staging/galaxy-main-7",
@@ -28,7 +28,7 @@ def launch_of(tool_image: str | None = "tool:1", **given: Any) -> Launch:
         destination=parse({PREFIX + name: value for name, value in given.items()}),
         pulsar_image="pulsar:1",
         tool_image=tool_image,
-        arguments=("--no-wait",),
+        arguments=("--manager", "main"),
         message={"job_id": "7", "url": "http://galaxy/api/jobs/7/files?job_key=key-0815"},
         app_config={"message_queue_url": "amqp://u:broker-0815@h//"},
     )
@@ -67,10 +67,11 @@ def test_what_the_scripts_know() -> None:
     found = settings_of(launch_of(cores="2.5", memory="2GiB", walltime="90m", stage_timeout="1h"))
     assert (found["SLOTS"], found["MEMORY_MB"]) == ("2", "2048")
     assert (found["TOOL_SECONDS"], found["STAGE_SECONDS"]) == ("5400", "3600")
-    assert found["PULSAR_ARGUMENTS"] == "--no-wait"
+    assert found["STAGE_LIMIT"] == "3660", "it ends by itself, and says why"
+    assert found["PULSAR_ARGUMENTS"] == "--manager main"
     assert found["LABEL"] == "galaxy-main-7"
-    bare = settings_of(launch_of(None))
-    assert (bare["SLOTS"], bare["MEMORY_MB"], bare["TOOL_OPTIONS"], bare["TOOL_IMAGE"]) == ("", "", "", "")
+    bare = settings_of(launch_of())
+    assert (bare["SLOTS"], bare["MEMORY_MB"], bare["TOOL_OPTIONS"]) == ("", "", "")
     assert bare["TOOL_SECONDS"] == str(7 * 86_400)
     assert settings_of(launch_of(cores="0.5"))["SLOTS"] == "1"
 
@@ -113,7 +114,10 @@ def test_one_task_on_a_shared_pool() -> None:
 
 def test_on_the_node_itself_nobody_is_an_administrator() -> None:
     job = job_of(launch_of(runtime="host", path="/opt/pulsar/bin"))
-    assert (job.preparation, job.release, job.tasks[0].elevated) == (None, None, False)
+    for step in (job.preparation, job.release, job.tasks[0]):
+        assert step is not None
+        assert not step.elevated
+        assert "docker" not in command_line(step.command)
     assert [(item.name, item.value) for item in job.tasks[0].environment] == [
         ("PATH", "/opt/pulsar/bin:/usr/local/bin:/usr/bin:/bin")
     ]
@@ -129,7 +133,7 @@ def test_three_tasks_on_a_node_of_their_own() -> None:
     assert [task.id for task in job.tasks] == ["submit", "tool", "finish"]
     assert (submit.depends_on, tool.depends_on, finish.depends_on) == ((), ("submit",), ("tool",))
     assert {task.on_failure for task in job.tasks} == {"satisfy"}
-    assert [str(task.wall_time) for task in job.tasks] == ["1:00:00", "2:00:00", "1:00:00"]
+    assert [str(task.wall_time) for task in job.tasks] == ["1:01:00", "2:00:00", "1:01:00"]
     assert [task.container.image for task in job.tasks if task.container] == [
         "pulsar:1",
         "tool:1",
@@ -147,14 +151,6 @@ def test_a_spot_node_of_their_own() -> None:
     pool = job_of(launch_of(strategy="dependent_tasks", spot="true")).pool
     assert isinstance(pool, AutoPool)
     assert (pool.nodes, pool.spot_nodes) == (0, 1)
-
-
-@pytest.mark.parametrize("strategy", ["single_task", "dependent_tasks"])
-def test_without_a_tool_s_image_pulsar_runs_the_command(strategy: str) -> None:
-    job = job_of(launch_of(None, strategy=strategy))
-    assert [task.id for task in job.tasks] == (
-        ["pulsar"] if strategy == "single_task" else ["submit", "finish"]
-    )
 
 
 def test_results_are_below_a_folder_that_no_node_reads() -> None:

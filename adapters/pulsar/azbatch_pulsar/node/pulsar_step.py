@@ -7,6 +7,7 @@ the functions of ``pulsar.scripts.submit_util`` that ``pulsar-submit`` and ``pul
 import argparse
 import json
 import logging
+import os
 import re
 import sys
 import threading
@@ -19,6 +20,8 @@ from pulsar.managers import stateful, status
 from pulsar.scripts import submit_util
 
 POLL_SECONDS = 0.1
+TIMED_OUT = 124
+"""The exit code of a step that took too long, as of timeout(1)."""
 MESSAGE_SECONDS = 15.0
 """How long the last messages may take: Pulsar itself tries for ever on a relay that takes only its login."""
 SECRETS = re.compile(r"(job_key=|://[^/:@\s]*:)[^&@\s]+")
@@ -29,13 +32,14 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("step", choices=["submit", "finish"])
     parser.add_argument("--marks", type=Path)
-    parser.add_argument("--wait", action="store_true")
-    parser.add_argument("--no-wait", dest="wait", action="store_false")
+    parser.add_argument("--seconds", type=float, required=True)
+    parser.set_defaults(wait=False)
     submit_util.add_common_submit_args(parser)
     given = parser.parse_args()
     handler = logging.StreamHandler()
     handler.setFormatter(WithoutKeys("%(levelname)s:%(name)s:%(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+    end_after(given.seconds, given.step, given.marks / "outcome")
     lost = given.marks / "not_collected"
     remember_collection(lost)
     give_messages_up()
@@ -43,6 +47,25 @@ def main() -> int:
         submit(given)
         return 0
     return finish(given, lost)
+
+
+def end_after(seconds: float, step: str, outcome: Path) -> None:
+    """Have the process end by itself, and say why, if the step takes longer."""
+    what = {
+        "submit": "bringing the job's inputs to the node",
+        "finish": "bringing the job's outputs to Galaxy",
+    }
+
+    def expire() -> None:
+        text = f"{what[step]} took longer than azure_batch_stage_timeout ({seconds:g} s), and was ended"
+        sys.stderr.write(f"azbatch: {text}\n")
+        if not outcome.exists():
+            write_text(outcome, f"stage_timeout\n{text}\n")
+        os._exit(TIMED_OUT)
+
+    timer = threading.Timer(seconds, expire)
+    timer.daemon = True
+    timer.start()
 
 
 def submit(given: argparse.Namespace) -> None:
@@ -105,9 +128,7 @@ def finish(given: argparse.Namespace, mark: Path) -> int:
     job_id = submit_util._load_job_config(given)["job_id"]  # noqa: SLF001  # Pulsar has no public way
     manager, app = submit_util.manager_from_args(PulsarManagerConfigBuilder(given))
     try:
-        end = getattr(manager._proxied_manager, "finish_execution", None)  # noqa: SLF001  # same
-        if end is not None:
-            end(job_id)
+        manager._proxied_manager.finish_execution(job_id)  # noqa: SLF001  # same
         state = manager.get_status(job_id)
         while not status.is_job_done(state):
             time.sleep(POLL_SECONDS)

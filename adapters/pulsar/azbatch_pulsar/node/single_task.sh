@@ -10,7 +10,8 @@ marks=$data/azbatch
 job=$data${JOB_DIRECTORY#"$STAGING"}
 
 failed() {
-  [ -e "$marks/outcome" ] || printf '%s\n%s\n' "$1" "$2" >"$marks/outcome"
+  [ ! -e "$marks/outcome" ] || return
+  printf '%s\n%s\n' "$1" "$2" >"$marks/outcome"
   echo "azbatch: $2" >&2
 }
 
@@ -21,7 +22,13 @@ remove_containers() {
 # Called at the end, however it comes: what is there is kept for the client, nothing else is left behind.
 leave() {
   code=$1
-  trap - EXIT TERM INT
+  trap '' TERM INT
+  trap - EXIT
+  rm -rf "$here/../secret" "$job/launch_config"
+  [ -z "$child" ] || {
+    kill "$child" 2>/dev/null
+    wait "$child"
+  }
   [ "$RUNTIME" != docker ] || remove_containers
   [ "$RUNTIME" != host ] || rm -f "$STAGING"
   cp "$marks/outcome" "$marks/status.json" "$out/" 2>/dev/null
@@ -31,21 +38,34 @@ leave() {
   memory_limit_reached) code=137 ;;
   *) code=70 ;;
   esac
-  rm -rf "$data" "$here/../secret"
+  rm -rf "$data"
   exit "$code"
+}
+
+# bounded SECONDS SIGNAL COMMAND...: its exit code, and 124 if it was ended for the time. In the background: a
+# shell that waits for a command of the foreground does not hear that it is to end.
+bounded() {
+  seconds=$1 signal=$2
+  shift 2
+  began=$(date +%s)
+  timeout -s "$signal" -k 10 "$seconds" "$@" &
+  child=$!
+  wait "$child"
+  code=$?
+  child=''
+  # A step may end with these by itself, too.
+  case $code in 124 | 137) [ "$(($(date +%s) - began))" -lt "$seconds" ] && code=1 || code=124 ;; esac
+  return "$code"
 }
 
 # in_docker STEP IMAGE SECONDS OPTIONS: the step in a container of its own; its exit code.
 in_docker() {
   container=$LABEL-$1
-  step=$1 image=$2 seconds=$3
+  step=$1 image=$2 limit=$3
   eval "set -- $4"
-  began=$(date +%s)
-  timeout -s KILL "$seconds" docker run --name "$container" --label "azbatch.job=$LABEL" \
+  bounded "$limit" KILL docker run --name "$container" --label "azbatch.job=$LABEL" \
     --workdir / --entrypoint sh -v "$data:$STAGING" "$@" "$image" /azbatch/steps/steps.sh "$step"
   code=$?
-  # A step may end with 137 by itself, too.
-  [ "$code" -ne 137 ] || [ "$(($(date +%s) - began))" -lt "$seconds" ] || code=124
   # What was ended is docker's client; the container goes on without it.
   [ "$code" -ne 124 ] || docker kill "$container" >/dev/null 2>&1
   [ "$(docker inspect -f '{{.State.OOMKilled}}' "$container" 2>/dev/null)" != true ] || out_of_memory=1
@@ -54,13 +74,13 @@ in_docker() {
 }
 
 on_host() {
-  timeout -k 10 "$2" sh "$here/steps.sh" "$1"
+  bounded "$2" TERM sh "$here/steps.sh" "$1"
 }
 
 pulsar_step() {
   case $RUNTIME in
-  docker) in_docker "$1" "$PULSAR_IMAGE" "$STAGE_SECONDS" "-v '$here/..:/azbatch:ro' $OPTIONS" ;;
-  host) on_host "$1" "$STAGE_SECONDS" ;;
+  docker) in_docker "$1" "$PULSAR_IMAGE" "$STAGE_LIMIT" "-v '$here/..:/azbatch:ro' $OPTIONS" ;;
+  host) on_host "$1" "$STAGE_LIMIT" ;;
   esac
 }
 
@@ -84,11 +104,11 @@ pull() {
   }
 }
 
+child='' out_of_memory=''
 rm -rf "$data" "$out"
 mkdir -p "$marks" "$out"
 trap 'leave 143' TERM INT
 trap 'leave 70' EXIT
-out_of_memory=
 
 if [ "$RUNTIME" = docker ]; then
   said=$(docker version --format . 2>&1) || {
@@ -97,7 +117,7 @@ if [ "$RUNTIME" = docker ]; then
   }
   remove_containers
   pull "$PULSAR_IMAGE"
-  [ -z "$TOOL_IMAGE" ] || pull "$TOOL_IMAGE"
+  pull "$TOOL_IMAGE"
 else
   mkdir -p "$(dirname "$STAGING")"
   ln -sfn "$data" "$STAGING"
@@ -107,7 +127,7 @@ pulsar_step submit || {
   code=$?
   failed stage_in_failed "Pulsar could not prepare the job on the node (exit code $code)"
 }
-if [ -n "$TOOL_IMAGE" ] && [ ! -e "$marks/outcome" ]; then
+if [ ! -e "$marks/outcome" ]; then
   tool_step
   code=$?
   if [ -n "$out_of_memory" ]; then

@@ -11,7 +11,8 @@ return_code=$JOB_DIRECTORY/return_code
 # failed WORD TEXT: the first thing that goes wrong is what counts.
 failed() {
   mkdir -p "$marks"
-  [ -e "$marks/outcome" ] || printf '%s\n%s\n' "$1" "$2" >"$marks/outcome"
+  [ ! -e "$marks/outcome" ] || return
+  printf '%s\n%s\n' "$1" "$2" >"$marks/outcome"
   echo "azbatch: $2" >&2
 }
 
@@ -30,7 +31,7 @@ pulsar() {
   [ -x "$python" ] || python=python3
   # The settings of the step, and the way to the files that hold its secrets.
   # shellcheck disable=SC2086 # words that were checked when they were written
-  "$python" "$here/pulsar_step.py" "$1" --marks "$marks" --file "$secret/message.json" \
+  "$python" "$here/pulsar_step.py" "$1" --marks "$marks" --seconds "$STAGE_SECONDS" --file "$secret/message.json" \
     --app_conf_path "$secret/app.json" $PULSAR_ARGUMENTS
 }
 
@@ -38,13 +39,16 @@ case $1 in
 submit)
   mkdir -p "$marks"
   pulsar submit
-  if [ -n "$TOOL_IMAGE" ] && [ ! -e "$JOB_DIRECTORY/command_line" ]; then
+  code=$?
+  [ "$code" -ne 124 ] || exit "$code"
+  [ -e "$JOB_DIRECTORY/command_line" ] || {
     not_staged
     exit 65
-  fi
+  }
   ;;
 tool)
   # Pulsar writes it last of all, when the inputs are there. Nothing to wait for: submit has ended.
+  [ ! -e "$marks/outcome" ] || exit 65
   [ -e "$JOB_DIRECTORY/command_line" ] || {
     failed stage_in_failed "Pulsar left no command line for the tool"
     exit 65
@@ -54,10 +58,14 @@ tool)
   sh "$JOB_DIRECTORY/command_line"
   ;;
 finish)
+  # Nothing to bring, and Pulsar would begin to fetch the inputs again.
+  case $(head -n 1 "$marks/outcome" 2>/dev/null) in no_pulsar | stage_timeout) exit 65 ;; esac
   # A tool that was killed left none, and Galaxy takes that for success.
-  [ -z "$TOOL_IMAGE" ] || [ ! -e "$JOB_DIRECTORY/command_line" ] || [ -e "$return_code" ] || echo 137 >"$return_code"
+  [ ! -e "$JOB_DIRECTORY/command_line" ] || [ -e "$return_code" ] || echo 137 >"$return_code"
   [ ! -e "$JOB_DIRECTORY/preprocessing_failed" ] || not_staged
   pulsar finish
+  code=$?
+  [ "$code" -ne 124 ] || exit "$code"
   [ ! -e "$marks/not_collected" ] ||
     failed stage_out_failed "Pulsar could not bring the job's outputs back to Galaxy: its log is in the task's stderr"
   [ -e "$marks/status.json" ] || {
