@@ -90,7 +90,7 @@ def _runner(path: Path, runners: Mapping[str, dict[str, Any]], name: Any) -> dic
 
 
 def _wrong_load(load: str) -> str | None:
-    """What is wrong with a runner's ``load``: Galaxy would start without the runner."""
+    """What is wrong with a runner's ``load``: Galaxy could not import the runner from it."""
     module = load.partition(":")[0]
     if load in {LOAD, LOAD.partition(":")[0]}:
         return None
