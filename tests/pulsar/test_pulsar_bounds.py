@@ -44,10 +44,12 @@ def test_the_wall_time_bounds_a_tool_without_a_container(plain_rig: Rig) -> None
     assert job.output.read_text() == "begun\n"
 
 
-def test_a_tool_that_does_not_listen_runs_into_its_wall_time(rig: Rig) -> None:
-    job = plain_job(rig, "trap '' TERM; sleep 600; sleep 600", azure_batch_walltime="1s")
+def test_a_tool_that_does_not_listen_is_gone_after_its_wall_time(rig: Rig) -> None:
+    job = plain_job(rig, "trap '' TERM; echo $$ >$1; sleep 600; sleep 600", azure_batch_walltime="3s")
     job.launch().wait()
     assert job.reason()[0] == "walltime_reached"
+    process = Path("/proc", job.output.read_text().strip(), "cmdline")
+    assert not process.exists() or not process.read_bytes(), "what has ended has no words left"
 
 
 def test_the_stage_timeout_does_not_bound_the_tool(plain_rig: Rig) -> None:

@@ -22,7 +22,9 @@ def test_a_script_that_is_asked_to_end_leaves_no_secret_and_no_process(tmp_path:
     staging = tmp_path / "staging" / "galaxy-main-7"
     begun = tmp_path / "begun"
     python = programs / "pulsars-python"
-    python.write_text(f"#!/bin/sh\necho $$ >{begun}.part; mv {begun}.part {begun}; exec sleep 600\n")
+    python.write_text(
+        f"#!/bin/sh\ntrap '' TERM\necho $$ >{begun}.part; mv {begun}.part {begun}; exec sleep 600\n"
+    )
     submit = programs / "pulsar-submit"
     submit.write_text(f"#!{python}\n")
     for program in (python, submit):

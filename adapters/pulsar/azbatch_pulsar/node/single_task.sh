@@ -26,7 +26,7 @@ leave() {
   trap - EXIT
   rm -rf "$here/../secret" "$job/launch_config"
   [ -z "$child" ] || {
-    kill "$child" 2>/dev/null
+    end_group "$child"
     wait "$child"
   }
   [ "$RUNTIME" != docker ] || remove_containers
@@ -42,16 +42,22 @@ leave() {
   exit "$code"
 }
 
-# bounded SECONDS SIGNAL COMMAND...: its exit code, and 124 if it was ended for the time. In the background: a
-# shell that waits for a command of the foreground does not hear that it is to end.
+# What timeout(1) started is in a process group of its own, with what a tool left behind or what ignores signals.
+end_group() {
+  kill -s KILL -- "-$1" 2>/dev/null
+}
+
+# bounded SECONDS COMMAND...: its exit code, and 124 if it was ended for the time. In the background: a shell that
+# waits for a command of the foreground does not hear that it is to end.
 bounded() {
-  seconds=$1 signal=$2
-  shift 2
+  seconds=$1
+  shift
   began=$(date +%s)
-  timeout -s "$signal" -k 10 "$seconds" "$@" &
+  timeout -s KILL "$seconds" "$@" &
   child=$!
   wait "$child"
   code=$?
+  end_group "$child"
   child=''
   # A step may end with these by itself, too.
   case $code in 124 | 137) [ "$(($(date +%s) - began))" -lt "$seconds" ] && code=1 || code=124 ;; esac
@@ -63,7 +69,7 @@ in_docker() {
   container=$LABEL-$1
   step=$1 image=$2 limit=$3
   eval "set -- $4"
-  bounded "$limit" KILL docker run --name "$container" --label "azbatch.job=$LABEL" \
+  bounded "$limit" docker run --name "$container" --label "azbatch.job=$LABEL" \
     --workdir / --entrypoint sh -v "$data:$STAGING" "$@" "$image" /azbatch/steps/steps.sh "$step"
   code=$?
   # What was ended is docker's client; the container goes on without it.
@@ -74,7 +80,7 @@ in_docker() {
 }
 
 on_host() {
-  bounded "$2" TERM sh "$here/steps.sh" "$1"
+  bounded "$2" sh "$here/steps.sh" "$1"
 }
 
 pulsar_step() {
