@@ -91,6 +91,9 @@ class Account:
     def stage(self, *_: Any, **__: Any) -> None:
         """Take the file."""
 
+    def unstage(self, *_: Any, **__: Any) -> None:
+        """Give the files up."""
+
     def submit(self, *_: Any, **__: Any) -> None:
         """Take the job, or not."""
         if self.errors:
