@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from datetime import datetime, timedelta, timezone
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,12 +13,9 @@ from azbatch_core.cli import main
 from azbatch_core.errors import NotFound, WaitTimeout
 from azbatch_core.service.states import FailureCategory, JobState, MemberStatus, TaskState, TaskStatus
 from azbatch_core.service.summaries import (
-    AccountCheck,
-    CheckItem,
     Explanation,
     FileInfo,
     JobSummary,
-    LogChunk,
     NodeSummary,
     PoolSummary,
 )
@@ -27,7 +23,7 @@ from azbatch_core.service.summaries import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli_fakes import Azbatch, Chunk, FakeBatch, MakeTask
+    from cli_fakes import Azbatch, FakeBatch, MakeTask
     from pytest_mock import MockerFixture
 
 T0 = datetime(2026, 3, 1, tzinfo=timezone.utc)
@@ -189,35 +185,6 @@ def test_tasks(batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask) -> None:
     assert document[1]["depends_on"] == ["ran"]
 
 
-def test_logs_of_one_task_come_as_they_are(batch: FakeBatch, azbatch: Azbatch, chunk: Chunk) -> None:
-    batch.fake_job.chunks = [chunk("t1", "stdout", "a\nb")]
-    assert azbatch("logs", "j", "t1").out == "a\nb"
-    assert ("logs", "t1", "both", False) in batch.fake_job.calls
-
-
-def test_logs_of_a_job_with_one_task_have_no_names(batch: FakeBatch, azbatch: Azbatch, chunk: Chunk) -> None:
-    batch.fake_job.chunks = [chunk("t1", "stdout", "a\n")]
-    assert azbatch("logs", "j", "-f", "--stream", "stderr").out == "a\n"
-    assert ("logs", None, "stderr", True) in batch.fake_job.calls
-
-
-def test_logs_of_several_tasks_name_them(
-    batch: FakeBatch, azbatch: Azbatch, chunk: Chunk, make_task: MakeTask
-) -> None:
-    batch.fake_job.listed = [make_task("t1"), make_task("t2")]
-    batch.fake_job.chunks = [chunk("t1", "stdout", "a"), chunk("t2", "stderr", "b\n")]
-    result = azbatch("logs", "j")
-    assert (result.out, result.err) == ("[t1] a\n", "[t2] b\n")
-
-
-def test_ctrl_c_in_followed_logs_says_how_to_come_back(batch: FakeBatch, azbatch: Azbatch) -> None:
-    batch.fake_job.raises["logs"] = KeyboardInterrupt()
-    result = azbatch("logs", "-f", "j")
-    assert result.code == 130
-    assert "azbatch logs -f local:j" in result.err
-    assert azbatch("logs", "j").code == 130
-
-
 def test_wait_exits_as_the_job_did(batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask) -> None:
     assert azbatch("wait", "j").code == 0
     batch.fake_job.listed = [make_task("a"), make_task("b", 7)]
@@ -369,115 +336,6 @@ def test_files_get_to_stdout_is_exact(mocker: MockerFixture) -> None:
     assert written.getvalue() == b"\x00content\xff"
 
 
-POOL = PoolSummary(
-    "p1",
-    "active",
-    "resizing",
-    "STANDARD_D2S_V5",
-    1,
-    2,
-    0,
-    0,
-    4,
-    errors=("AllocationFailed: none left",),
-    created=T0,
-)
-
-
-def test_pools(batch: FakeBatch, azbatch: Azbatch) -> None:
-    batch.found_pools = [POOL]
-    for words in (("pools",), ("pools", "list")):
-        row = azbatch(*words).out.splitlines()[1].split()
-        assert row[:6] == ["p1", "resizing", "1/2", "0/0", "4", "d2s_v5"]
-        assert row[-1] == "left"
-    assert json.loads(azbatch("pools", "--json").out)[0]["target_dedicated_nodes"] == 2
-
-
-def test_pools_show(batch: FakeBatch, azbatch: Azbatch) -> None:
-    batch.found_pools = [POOL]
-    batch.found_nodes = [NodeSummary("n1", "p1", "idle", ip="10.0.0.4")]
-    result = azbatch("pools", "show", "P1")
-    assert "1 of 2 wanted" in result.out
-    assert "n1    idle       0  dedicated  10.0.0.4" in result.out
-    assert "AllocationFailed" in result.err
-    assert json.loads(azbatch("pools", "show", "p1", "--json").out)["nodes"][0]["id"] == "n1"
-    missing = azbatch("pools", "show", "p2")
-    assert missing.code == 3
-    assert "has no pool 'p2'" in missing.err
-
-
-def test_nodes(batch: FakeBatch, azbatch: Azbatch) -> None:
-    batch.found_nodes = [
-        NodeSummary(
-            "n1", "p1", "running", 3, is_dedicated=False, ip=None, errors=("StartTaskFailed: exit 1",)
-        )
-    ]
-    row = azbatch("nodes", "p1").out.splitlines()[1]
-    assert row.split(maxsplit=5) == ["n1", "running", "3", "spot", "-", "StartTaskFailed: exit 1"]
-
-
-def test_nodes_of_no_pool(batch: FakeBatch, azbatch: Azbatch) -> None:
-    batch.raises["nodes"] = NotFound("there is no pool p9", code="PoolNotFound")
-    result = azbatch("nodes", "p9")
-    assert result.code == 3
-    assert result.err == "azbatch: error: there is no pool p9 - `azbatch pools` lists them\n"
-
-
-def test_account_check(batch: FakeBatch, azbatch: Azbatch) -> None:
-    good = CheckItem("reach", ok=True, text="answers in 3 ms")
-    bad = CheckItem("log in", ok=False, text="401", hint="az login")
-    batch.account_check = AccountCheck("prod", "https://x", is_local=False, items=(good,))
-    assert azbatch("account", "check", "prod").code == 0
-    batch.account_check = AccountCheck("prod", "https://x", is_local=False, items=(good, bad))
-    result = azbatch("account", "check", "prod")
-    assert result.code == 3
-    assert "FAIL log in: 401\n       try: az login\n" in result.out
-    assert json.loads(azbatch("account", "check", "--json").out)["ok"] is False
-    assert batch.opened[0] == "prod"
-
-
-@pytest.fixture
-def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AZURE_BATCH_ENDPOINT", "AZURE_BATCH_ACCOUNT", "AZURE_BATCH_ACCESS_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    path = tmp_path / "config.toml"
-    path.write_text(
-        'default = "prod"\n[accounts.prod]\nendpoint = "https://b.westeurope.batch.azure.com"\n'
-        'credential = "shared_key"\naccount_key = "aHVzaA=="\n'
-    )
-    path.chmod(0o600)
-    monkeypatch.setenv("AZBATCH_CONFIG", str(path))
-    monkeypatch.setenv("AZBATCH_LOCAL_DIR", str(tmp_path / "local"))
-
-
-@pytest.mark.usefixtures("config")
-def test_account_show_hides_the_key(azbatch: Azbatch) -> None:
-    for option in ((), ("--json",)):
-        result = azbatch("account", "show", *option)
-        assert result.code == 0
-        assert "b.westeurope.batch.azure.com" in result.out
-        assert "aHVzaA==" not in result.out + result.err
-        assert "***" in result.out
-
-
-@pytest.mark.usefixtures("config")
-def test_account_list_marks_the_one_in_use(azbatch: Azbatch, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = {line.split()[0]: line.split() for line in azbatch("account", "list").out.splitlines()[1:]}
-    assert rows["prod"][1] == "*"
-    assert rows["local"][1] == "-"
-    assert rows["local"][-2:] == ["not", "running"]
-    monkeypatch.setenv("AZBATCH_ACCOUNT", "local")
-    document = json.loads(azbatch("account", "list", "--json").out)
-    assert {item["name"]: item["in_use"] for item in document} == {"local": True, "prod": False}
-
-
-@pytest.mark.usefixtures("config")
-def test_account_show_of_an_unknown_one(azbatch: Azbatch) -> None:
-    result = azbatch("account", "show", "prd")
-    assert result.code == 2
-    assert "prod" in result.err
-
-
 def test_schema_and_version(azbatch: Azbatch) -> None:
     schema = json.loads(azbatch("schema").out)
     assert "tasks" in schema["properties"]
@@ -485,62 +343,6 @@ def test_schema_and_version(azbatch: Azbatch) -> None:
     assert version["packages"]["azure-batch"].startswith("15.")
     assert azbatch("--version").out == f"azbatch {version['azbatch']}\n"
     assert f"azbatch {version['azbatch']}\n" in azbatch("version").out
-
-
-def test_local_never_shows_keys(azbatch: Azbatch, mocker: MockerFixture) -> None:
-    line = '{"endpoint": "http://127.0.0.1:5", "account_key": "S3CRET", "blob_key": "S3CRET", "pid": 7}\n'
-    run = mocker.patch("subprocess.run", return_value=SimpleNamespace(returncode=0, stdout=line, stderr=""))
-    for option in ((), ("--json",)):
-        result = azbatch("local", "start", *option)
-        assert result.code == 0
-        assert "http://127.0.0.1:5" in result.out
-        assert "S3CRET" not in result.out + result.err
-    assert run.call_args.args[0][1:4] == ["-m", "azbatch_core.local", "start"]
-
-
-def test_local_without_its_extra_says_what_to_install(azbatch: Azbatch, mocker: MockerFixture) -> None:
-    mocker.patch("subprocess.run", return_value=SimpleNamespace(returncode=3, stdout="", stderr="x"))
-    result = azbatch("local", "start")
-    assert result.code == 2
-    assert "pip install 'azbatch[local]'" in result.err
-
-
-def test_local_reset_asks_first(
-    azbatch: Azbatch, mocker: MockerFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = mocker.patch("subprocess.run", return_value=SimpleNamespace(returncode=0, stdout="", stderr=""))
-    answers = io.StringIO("n\ny\n")
-    monkeypatch.setattr("sys.stdin", answers)
-    unasked = azbatch("local", "reset")
-    assert (unasked.code, answers.tell()) == (2, 0)
-    assert "not confirmed; give --yes" in unasked.err
-    monkeypatch.setattr(answers, "isatty", lambda: True)
-    assert azbatch("local", "reset").code == 2
-    run.assert_not_called()
-    assert azbatch("local", "reset").code == 0
-    run.assert_called_once()
-    run.reset_mock()
-    assert azbatch("local", "reset", "--yes").code == 0
-    run.assert_called_once()
-
-
-@pytest.mark.parametrize("verb", ["start", "stop", "status"])
-def test_what_the_local_program_says_is_passed_on_as_it_is(
-    verb: str, azbatch: Azbatch, mocker: MockerFixture
-) -> None:
-    said = "azbatch local: /x cannot hold the service's state: Not a directory\n"
-    mocker.patch("subprocess.run", return_value=SimpleNamespace(returncode=1, stdout="", stderr=said))
-    result = azbatch("local", verb)
-    assert result.code == 3
-    assert result.err == "azbatch: error: /x cannot hold the service's state: Not a directory\n"
-
-
-def test_a_local_program_that_broke_is_one_line(azbatch: Azbatch, mocker: MockerFixture) -> None:
-    said = "Traceback (most recent call last):\n  File …\nOSError: no\n"
-    mocker.patch("subprocess.run", return_value=SimpleNamespace(returncode=1, stdout="", stderr=said))
-    assert azbatch("local", "status").err == (
-        "azbatch: error: `azbatch local status` did not work: OSError: no\n"
-    )
 
 
 def test_a_table_has_the_ends_of_a_nodes_id_and_json_all_of_it(
@@ -573,39 +375,9 @@ def test_show_lists_the_members_of_gangs(batch: FakeBatch, azbatch: Azbatch, mak
     assert gang["members"][1]["message"] == "exit code 3"
 
 
-def test_lines_of_a_gang_name_the_member(batch: FakeBatch, azbatch: Azbatch) -> None:
-    batch.fake_job.chunks = [
-        LogChunk("g", "stdout", "half ", member=0),
-        LogChunk("g", "stdout", "one\n", member=1),
-        LogChunk("g", "stdout", "zero\n", member=0),
-        LogChunk("g", "notice", "stdout is gone", member=1),
-    ]
-    ran = azbatch("logs", "j", "g")
-    assert ran.out == "[1] one\n[0] half zero\n"
-    assert "g member 1: stdout is gone" in ran.err
-    assert azbatch("logs", "j", "g", "--member", "1").out == "one\n"
-
-
-def test_lines_of_several_tasks_name_task_and_member(
-    batch: FakeBatch, azbatch: Azbatch, make_task: MakeTask
-) -> None:
-    batch.fake_job.listed = [make_task("t"), make_task("g", nodes=2)]
-    batch.fake_job.chunks = [LogChunk("g", "stdout", "one\n", member=1), LogChunk("t", "stdout", "plain\n")]
-    assert azbatch("logs", "j").out == "[g/1] one\n[t] plain\n"
-
-
 @pytest.mark.usefixtures("two_jobs")
 def test_ages_are_counted_by_a_virtual_clock(batch: FakeBatch, azbatch: Azbatch) -> None:
     batch.found_pools = [PoolSummary("p", "active", "steady", "d2", created=T0)]
     batch.fake_job.time = T0 + 3 * DAY
     assert [line.split()[4] for line in azbatch("jobs").out.splitlines()[1:]] == ["2d", "3d"]
     assert " 3d" in azbatch("pools").out
-
-
-def test_following_output_by_a_virtual_clock_says_that_it_stands(batch: FakeBatch, azbatch: Azbatch) -> None:
-    batch.fake_job.time, batch.fake_job.state = T0, JobState.RUNNING
-    said = "azbatch: the local service's clock stands at 2026-03-01 00:00:00 UTC"
-    assert azbatch("logs", "-f", "j").err.startswith(said)
-    assert azbatch("logs", "j").err == ""
-    batch.fake_job.state = JobState.SUCCEEDED
-    assert azbatch("logs", "-f", "j").err == ""
